@@ -1,0 +1,20 @@
+//===- CkptDialect.td - ===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CKPT_DIALECT
+#define CKPT_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def Ckpt_Dialect : Dialect {
+  let name = "ckpt";
+  let cppNamespace = "::ckpt";
+  let summary = "Transformer blocks and the checkpointed training step made of them";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif // CKPT_DIALECT
