@@ -1,0 +1,15 @@
+//===- Device.cpp - memory, streams, events, kernels ----------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device/Device.h"
+
+using namespace ckpt::rt;
+
+// The vtables' home.
+Event::~Event() = default;
+Stream::~Stream() = default;
+Module::~Module() = default;
+Device::~Device() = default;
