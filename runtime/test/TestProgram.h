@@ -30,16 +30,16 @@ struct DitShape {
 ///   f0 norm            x            -> n, stats1       (attention)
 ///   f1 gemm_bias       n wqkv bqkv  -> qkv (3u)
 ///   f2 attention       qkv          -> o, lse
-///   f3 gemm_residual   o wo bo x    -> x1
+///   f3 gemm_residual_wo  o wo bo x  -> x1
 ///   f4 norm            x1           -> n2, stats2      (ffn)
 ///   f5 gemm_gelu       n2 w1 b1     -> a, h (hidden wide)
-///   f6 gemm_residual   a w2 b2 x1   -> y
+///   f6 gemm_residual_w2  a w2 b2 x1 -> y
 ///   b0 gemm_gelu_dx    dy w2 h      -> dh
-///   b1 gemm_dx         dh w1        -> dn2
+///   b1 gemm_dx_w1      dh w1        -> dn2
 ///   b2 norm_dx_add     dn2 x1 stats2 dy -> dx1
-///   b3 gemm_dx         dx1 wo       -> do
+///   b3 gemm_dx_wo      dx1 wo       -> do
 ///   b4 attention_dx    qkv o lse do -> dqkv, workspace dq in f32
-///   b5 gemm_dx         dqkv wqkv    -> dn
+///   b5 gemm_dx_wqkv    dqkv wqkv    -> dn
 ///   b6 norm_dx_add     dn x stats1 dx1 -> dx
 /// Saved, in order: x stats1 qkv o lse x1 stats2 h. The variants are the menu.
 Program makeDitProgram(int blocks, const DitShape &shape = {});
