@@ -44,7 +44,9 @@ struct Buffer {
   int external = -1;
   /// Host: index into Schedule::slots.
   int slot = -1;
-  /// Commands between which the arena holds it, [begin, end).
+  /// Commands between which its space holds it, [begin, end). A buffer that a
+  /// launch replaces in place ends at that launch; one that is copied out ends
+  /// no earlier than where compute may take the copy for done.
   int begin = 0, end = 0;
 };
 
@@ -69,6 +71,9 @@ struct Command {
   int numReads = 0;
   /// Launch: the workspace buffer, or -1.
   int workspace = -1;
+  /// Launch: pairs (read position, write position) of operands that share
+  /// their bytes; the kernel allows it. Any other overlap is a fault.
+  std::vector<std::pair<int, int>> inPlace;
   /// Record, Wait.
   int event = -1;
   /// For reports: block, and the phase it was unrolled from.
@@ -89,6 +94,7 @@ struct Schedule {
   std::vector<External> externals;
   std::vector<HostSlot> slots;
   int numEvents = 0;
+  /// End of the highest arena buffer; exact, not rounded to the alignment.
   int64_t arenaBytes = 0;
   /// Values of Program::sizes, in that order.
   std::vector<int64_t> sizes;
@@ -106,14 +112,17 @@ Result<Schedule> instantiate(const Program &program, const PlannedStep &plan,
 /// What the simulator finds; every field is exact but the seconds.
 struct Simulation {
   double seconds = 0, forwardSeconds = 0;
-  /// Compute time lost to waiting for copies.
+  /// Compute time lost to waiting for copies, also at the end of an entry
+  /// point, where every stream is drained.
   double exposedSeconds = 0;
   /// Highest arena byte in use at any time.
   int64_t peakBytes = 0;
   /// Largest sum of aligned live bytes over the commands.
   int64_t liveBytes = 0;
-  /// Command at which `liveBytes` is reached.
+  /// Command at which `liveBytes` is first reached.
   int peakCommand = 0;
+  /// Sum of aligned bytes that the arena holds from forward to backward.
+  int64_t heldBytes = 0;
   int64_t copiedToHost = 0, copiedToDevice = 0;
   int64_t replayedOps = 0;
   /// Caller's tensors, bytes.
