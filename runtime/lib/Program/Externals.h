@@ -22,7 +22,14 @@
 
 namespace ckpt::rt {
 
-enum class ExternalKind { State, Input, Param, Output, OutputGradient, Gradient };
+enum class ExternalKind {
+  State,
+  Input,
+  Param,
+  Output,
+  OutputGradient,
+  Gradient
+};
 
 struct External {
   std::string name;

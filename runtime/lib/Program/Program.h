@@ -98,16 +98,16 @@ struct Port {
 //===----------------------------------------------------------------------===//
 
 enum class ValueKind {
-  Temporary,     ///< lives in the arena
-  StateIn,       ///< index: state; the previous block's StateOut
-  StateOut,      ///< index: state
-  Input,         ///< index: input; the caller's
-  Param,         ///< index: parameter; the caller's
-  GradStateOut,  ///< index: state; what the next block's backward produced
-  GradStateIn,   ///< index: state; produced for the previous block
-  GradInput,     ///< index: input; f32, added up over the blocks in the arena
-  GradParam,     ///< index: parameter; the caller's, in the parameter's dtype
-  GradParamShared///< index: parameter without `{i}`; f32, added up like inputs
+  Temporary,      ///< lives in the arena
+  StateIn,        ///< index: state; the previous block's StateOut
+  StateOut,       ///< index: state
+  Input,          ///< index: input; the caller's
+  Param,          ///< index: parameter; the caller's
+  GradStateOut,   ///< index: state; what the next block's backward produced
+  GradStateIn,    ///< index: state; produced for the previous block
+  GradInput,      ///< index: input; f32, added up over the blocks in the arena
+  GradParam,      ///< index: parameter; the caller's, in the parameter's dtype
+  GradParamShared ///< index: parameter without `{i}`; f32, added up like inputs
 };
 
 struct Value {
