@@ -20,8 +20,8 @@
 ///                 (and widening casts) of arguments, or earlier results of the
 ///                 group, and broadcast to S.
 ///   attention_*   one sdpa or sdpa_dx. Operands are arguments or strided views
-///                 of arguments. sdpa_dx: perhaps a concat of reshapes of all of
-///                 dq, dk and dv.
+///                 of arguments. sdpa_dx: perhaps a concat of reshapes of all
+///                 of dq, dk and dv.
 ///   row_wise, one of:
 ///     a row group   element-wise ops, rope, normalize and at most one of
 ///                   layer_norm, rms_norm and their _dx, all with result shape
