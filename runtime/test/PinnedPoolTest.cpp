@@ -82,8 +82,9 @@ TEST_F(PinnedPoolTest, SteadyStateAllocatesNothingAndAllGoesAtTheEnd) {
 TEST_F(PinnedPoolTest, BufferWaitsForItsLastCopy) {
   PinnedPool pool(device);
   auto stream = device.createStream({}), gate = device.createStream({});
-  auto opened = device.createEvent(), copied = device.createEvent();
-  ASSERT_TRUE(stream.ok() && gate.ok() && opened.ok() && copied.ok());
+  auto opened = device.createEvent(), made = device.createEvent();
+  ASSERT_TRUE(stream.ok() && gate.ok() && opened.ok() && made.ok());
+  std::shared_ptr<Event> copied = std::move(*made);
   // The gate stream stays in its kernel until the test opens it.
   std::atomic<bool> open{false};
   device.registerKernel("gate", [&](void *const *, const int64_t *, void *) {
@@ -103,8 +104,8 @@ TEST_F(PinnedPoolTest, BufferWaitsForItsLastCopy) {
   HostBuffer a = take(pool, 128);
   ASSERT_TRUE((*stream)->wait(**opened).ok());
   ASSERT_TRUE((*stream)->copyToHost(a.data, source, 128).ok());
-  ASSERT_TRUE((*stream)->record(**copied).ok());
-  pool.release(a, copied->get());
+  ASSERT_TRUE((*stream)->record(*copied).ok());
+  pool.release(a, copied);
   HostBuffer b = take(pool, 128);
   EXPECT_NE(b.data, a.data);
   open = true;

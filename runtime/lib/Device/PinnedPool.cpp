@@ -67,10 +67,11 @@ Result<HostBuffer> PinnedPool::acquire(int64_t bytes, bool pinned) {
   return buffer;
 }
 
-void PinnedPool::release(const HostBuffer &buffer, const Event *lastCopy) {
+void PinnedPool::release(const HostBuffer &buffer,
+                         std::shared_ptr<const Event> lastCopy) {
   std::lock_guard<std::mutex> lock(mutex);
   buckets[{buffer.bytes, buffer.wantPinned}].free.push_back(
-      {buffer, lastCopy});
+      {buffer, std::move(lastCopy)});
 }
 
 PoolStatistics PinnedPool::statistics() const {

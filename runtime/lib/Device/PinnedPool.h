@@ -63,15 +63,16 @@ public:
   Result<HostBuffer> acquire(int64_t bytes, bool pinned);
 
   /// Takes a buffer back. It is not lent again before `lastCopy`, when given,
-  /// is done; the event must live until then. Never waits or allocates.
-  void release(const HostBuffer &buffer, const Event *lastCopy = nullptr);
+  /// is done. Never waits or allocates.
+  void release(const HostBuffer &buffer,
+               std::shared_ptr<const Event> lastCopy = nullptr);
 
   PoolStatistics statistics() const;
 
 private:
   struct Free {
     HostBuffer buffer;
-    const Event *lastCopy;
+    std::shared_ptr<const Event> lastCopy;
   };
   struct Bucket {
     std::vector<Free> free;
