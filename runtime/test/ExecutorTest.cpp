@@ -1,0 +1,682 @@
+//===- ExecutorTest.cpp - steps run the schedule and nothing else ---------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Programs with stub kernels (StubProgram.h) under every policy: same bits,
+/// exact memory, exact counts; open forwards; failures.
+///
+//===----------------------------------------------------------------------===//
+
+#include "StubProgram.h"
+#include "TestProgram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace ckpt::rt;
+using namespace ckpt::rt::test;
+
+namespace {
+
+Controls controlsFor(Backend backend) {
+  Controls controls;
+  controls.backend = backend;
+  return controls;
+}
+
+Controls unslothPinning(std::optional<int64_t> buckets) {
+  Controls controls = controlsFor(Backend::Unsloth);
+  controls.attentionOnce = true;
+  controls.pinMemoryMaxBuckets = buckets;
+  return controls;
+}
+
+struct ExecutorTest : ::testing::Test {
+  ExecutorTest() { use(makeDitProgram(5, smallDitShape())); }
+
+  void use(Program made) {
+    program = std::make_shared<const Program>(std::move(made));
+    registerStubs(*device, *program, stubs);
+  }
+  std::shared_ptr<const Schedule> schedule(const Controls &controls) {
+    return scheduleOf(*program, controls, sizes);
+  }
+  Step make(std::shared_ptr<const Schedule> schedule,
+            const StepOptions &options = {}) {
+    Result<Step> step = Step::create(program, schedule, device, options);
+    EXPECT_TRUE(step.ok()) << step.message();
+    return std::move(*step);
+  }
+  Step make(const Controls &controls, const StepOptions &options = {}) {
+    return make(schedule(controls), options);
+  }
+  static StepOptions poisoned(Poison poison) {
+    StepOptions options;
+    options.poison = poison;
+    return options;
+  }
+  /// The digest of one plain step under `none`.
+  uint64_t expected(uint64_t seed = 1) {
+    return digestOf(controlsFor(Backend::None), seed);
+  }
+  uint64_t digestOf(const Controls &controls, uint64_t seed = 1) {
+    Step step = make(controls);
+    Tensors tensors(*device, step.schedule(), seed);
+    tensors.bindTo(step);
+    expectOk(step.run());
+    return tensors.digest();
+  }
+  static void expectOk(const Status &status) {
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+
+  StubCounts stubs;
+  std::shared_ptr<HostDevice> device = std::make_shared<HostDevice>();
+  std::shared_ptr<const Program> program;
+  SizeValues sizes = {{"image", 6}};
+};
+
+//===----------------------------------------------------------------------===//
+// Same bits, exact memory, exact counts
+//===----------------------------------------------------------------------===//
+
+/// Every legal combination of controls, poisoned, copies delayed.
+void checkEveryPolicy(ExecutorTest &test) {
+  const uint64_t expected = test.expected();
+  const Result<Profile> profile = profileNamed("host");
+  std::vector<Controls> legal = legalControls(*test.program);
+  for (const Controls &controls : legal)
+    for (Poison poison : {Poison::None, Poison::Start, Poison::Freed})
+      for (int64_t delay : {0, 30}) {
+        SCOPED_TRACE(describe(controls) + " poison " +
+                     std::to_string(int(poison)) + " delay " +
+                     std::to_string(delay));
+        test.device->faults.copyDelayMicroseconds = delay;
+        test.stubs.launches = test.stubs.poisonReads = 0;
+        Step step = test.make(controls, test.poisoned(poison));
+        Tensors tensors(*test.device, step.schedule());
+        tensors.bindTo(step);
+        for (int i = 0; i < 2; ++i) {
+          tensors.clearResults();
+          test.expectOk(step.run());
+          EXPECT_EQ(tensors.digest(), expected);
+        }
+        EXPECT_EQ(test.stubs.poisonReads, 0);
+
+        Simulation simulation =
+            simulate(*test.program, step.schedule(), *profile);
+        StepStatistics counts = step.statistics();
+        EXPECT_EQ(counts.launches, test.stubs.launches);
+        EXPECT_EQ(counts.replayedOps, 2 * simulation.replayedOps);
+        EXPECT_EQ(counts.copiedToHost, 2 * simulation.copiedToHost);
+        EXPECT_EQ(counts.copiedToDevice, 2 * simulation.copiedToDevice);
+        EXPECT_EQ(counts.arenaBytes, simulation.peakBytes);
+        EXPECT_EQ(counts.arenas, 1);
+        EXPECT_EQ(counts.openForwards, 0);
+        if (poison == Poison::None)
+          continue;
+        EXPECT_EQ(counts.touched, simulation.peakBytes);
+        if (poison == Poison::Start)
+          EXPECT_EQ(counts.written, simulation.peakBytes);
+      }
+}
+
+TEST_F(ExecutorTest, EveryPolicyOfADitGivesTheBitsOfNone) {
+  // none, torch, unsloth with and without their flags, the ffn backends.
+  EXPECT_GT(legalControls(*program).size(), 20u);
+  checkEveryPolicy(*this);
+}
+
+TEST_F(ExecutorTest, EveryPolicyOfAnAdapterGivesTheBitsOfNone) {
+  use(makeAdapterProgram(5));
+  sizes = {{"rows", 7}};
+  // none; torch and unsloth x {-, interval, interval and stride}.
+  EXPECT_EQ(legalControls(*program).size(), 7u);
+  checkEveryPolicy(*this);
+}
+
+/// The digest depends on every tensor that goes in, or equal digests would say
+/// nothing.
+TEST_F(ExecutorTest, EveryInputByteReachesTheResult) {
+  const uint64_t reference = expected();
+  Step step = make(controlsFor(Backend::Unsloth));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  for (const Tensors::Tensor &tensor : tensors.tensors) {
+    ExternalKind kind = tensor.external.kind;
+    if (kind == ExternalKind::Output || kind == ExternalKind::Gradient)
+      continue;
+    for (int64_t at : {int64_t(0), tensor.bytes - 1}) {
+      auto *byte = static_cast<uint8_t *>(tensor.data) + at;
+      *byte ^= 1;
+      expectOk(step.run());
+      EXPECT_NE(tensors.digest(), reference) << tensor.external.name;
+      *byte ^= 1;
+    }
+  }
+  expectOk(step.run());
+  EXPECT_EQ(tensors.digest(), reference);
+}
+
+/// Field case X1: 100 runs, slow copies, host buffers full of NaN, the first
+/// run of a step among them.
+TEST_F(ExecutorTest, SlowCopiesChangeNothing) {
+  const uint64_t reference = expected();
+  device->faults.copyDelayMicroseconds = 100;
+  for (int round = 0; round < 10; ++round) {
+    Step step = make(controlsFor(Backend::Unsloth), poisoned(Poison::Start));
+    Tensors tensors(*device, step.schedule());
+    tensors.bindTo(step);
+    for (int i = 0; i < 10; ++i) {
+      tensors.clearResults();
+      expectOk(step.run());
+      ASSERT_EQ(tensors.digest(), reference);
+    }
+  }
+  EXPECT_EQ(stubs.poisonReads, 0);
+}
+
+/// A kernel that leaves its output unwritten: poison must show, or its absence
+/// elsewhere says nothing.
+TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
+  device->registerKernel("gemm_bias",
+                         [](void *const *, const int64_t *, void *) {});
+  Step step = make(controlsFor(Backend::None), poisoned(Poison::Start));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  expectOk(step.run());
+  EXPECT_GT(stubs.poisonReads, 0);
+}
+
+/// A kernel that writes behind the arena: touched says so.
+TEST_F(ExecutorTest, TouchedShowsAWriteBehindTheArena) {
+  struct Spy : HostDevice {
+    Result<void *> allocate(int64_t bytes) override {
+      Result<void *> data = HostDevice::allocate(bytes);
+      last = static_cast<uint8_t *>(*data);
+      return data;
+    }
+    uint8_t *last = nullptr;
+  };
+  auto spy = std::make_shared<Spy>();
+  registerStubs(*spy, *program, stubs);
+  device = spy;
+  std::shared_ptr<const Schedule> torch =
+      schedule(controlsFor(Backend::Torch));
+  Tensors tensors(*spy, *torch);
+  Step step = make(torch, poisoned(Poison::Start));
+  tensors.bindTo(step);
+  const int64_t arenaBytes = torch->arenaBytes;
+  const auto attention = *spy->findRegistered("attention");
+  spy->registerKernel("attention", [&](void *const *arguments,
+                                       const int64_t *sizes, void *workspace) {
+    attention(arguments, sizes, workspace);
+    spy->last[arenaBytes + 9] = 1;
+  });
+  expectOk(step.run());
+  EXPECT_EQ(step.statistics().touched, arenaBytes + 10);
+  EXPECT_EQ(step.statistics().written, arenaBytes + 10);
+}
+
+/// A schedule with a fault is refused, not run.
+TEST_F(ExecutorTest, FaultyScheduleIsRefused) {
+  Schedule faulty = *schedule(controlsFor(Backend::Unsloth));
+  auto &commands = faulty.commands;
+  auto wait = std::find_if(commands.begin(), commands.end(), [](auto &command) {
+    return command.kind == Command::Kind::Wait;
+  });
+  ASSERT_NE(wait, commands.end());
+  // A wait for nothing in its place: indices stay.
+  wait->kind = Command::Kind::Record;
+  Result<Step> step = Step::create(
+      program, std::make_shared<const Schedule>(faulty), device);
+  EXPECT_FALSE(step.ok());
+  EXPECT_EQ(device->ledger.device, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Open forwards
+//===----------------------------------------------------------------------===//
+
+/// Field case L1: two steps of different sizes on one pool, backwards in both
+/// orders.
+TEST_F(ExecutorTest, TwoStepsOnOnePool) {
+  Controls controls = controlsFor(Backend::Unsloth);
+  StepOptions options;
+  options.pool = std::make_shared<PinnedPool>(*device);
+  Step first = make(controls, options);
+  uint64_t firstAlone = expected();
+  sizes = {{"image", 9}};
+  Step second = make(controls, options);
+  uint64_t secondAlone = expected();
+  EXPECT_NE(firstAlone, secondAlone);
+
+  Tensors a(*device, first.schedule()), b(*device, second.schedule());
+  a.bindTo(first);
+  b.bindTo(second);
+  for (bool reversed : {true, false}) {
+    a.clearResults();
+    b.clearResults();
+    Result<OpenForward> f1 = first.forward(), f2 = second.forward();
+    ASSERT_TRUE(f1.ok() && f2.ok());
+    EXPECT_EQ(first.statistics().openForwards, 1);
+    if (reversed)
+      expectOk(second.backward(*f2));
+    expectOk(first.backward(*f1));
+    if (!reversed)
+      expectOk(second.backward(*f2));
+    EXPECT_EQ(a.digest(), firstAlone);
+    EXPECT_EQ(b.digest(), secondAlone);
+  }
+  // Both boundaries of each size, and no third bucket.
+  EXPECT_EQ(first.statistics().pool.buckets, 2);
+}
+
+/// Three forwards of one step, of different data, before their backwards.
+TEST_F(ExecutorTest, SeveralForwardsOfOneStep) {
+  uint64_t alone[3];
+  for (int i = 0; i < 3; ++i)
+    alone[i] = expected(/*seed=*/i + 1);
+  Step step = make(controlsFor(Backend::UnslothFfn), poisoned(Poison::Freed));
+  std::vector<std::unique_ptr<Tensors>> tensors;
+  for (int i = 0; i < 3; ++i)
+    tensors.push_back(
+        std::make_unique<Tensors>(*device, step.schedule(), i + 1));
+  for (std::vector<int> order : {std::vector<int>{2, 1, 0}, {0, 1, 2},
+                                 {1, 2, 0}}) {
+    std::vector<OpenForward> open;
+    for (int i = 0; i < 3; ++i) {
+      tensors[i]->clearResults();
+      tensors[i]->bindTo(step);
+      Result<OpenForward> forward = step.forward();
+      ASSERT_TRUE(forward.ok()) << forward.message();
+      open.push_back(std::move(*forward));
+    }
+    EXPECT_EQ(step.statistics().openForwards, 3);
+    for (int i : order) {
+      // The gradients' memory is the backward's; the rest stays the forward's
+      // whatever is bound meanwhile.
+      tensors[i]->bindTo(step);
+      expectOk(step.backward(open[i]));
+      EXPECT_EQ(tensors[i]->digest(), alone[i]);
+    }
+  }
+  EXPECT_EQ(step.statistics().arenas, 3);
+  EXPECT_EQ(step.statistics().openForwards, 0);
+  EXPECT_EQ(stubs.poisonReads, 0);
+}
+
+/// Field case L3.
+TEST_F(ExecutorTest, SecondBackwardIsAnError) {
+  Step step = make(controlsFor(Backend::Unsloth));
+  Step other = make(controlsFor(Backend::Unsloth));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  tensors.bindTo(other);
+  Result<OpenForward> forward = step.forward();
+  ASSERT_TRUE(forward.ok());
+  Status wrong = other.backward(*forward);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.message().find("another step"), std::string::npos);
+  expectOk(step.backward(*forward));
+  uint64_t once = tensors.digest();
+  Status twice = step.backward(*forward);
+  ASSERT_FALSE(twice.ok());
+  EXPECT_NE(twice.message().find("already consumed"), std::string::npos);
+  EXPECT_EQ(tensors.digest(), once);
+  OpenForward none;
+  EXPECT_FALSE(step.backward(none).ok());
+}
+
+TEST_F(ExecutorTest, ForwardAloneGivesEverythingBack) {
+  Step step = make(controlsFor(Backend::Unsloth), poisoned(Poison::Start));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  for (int i = 0; i < 5; ++i) {
+    Result<OpenForward> forward = step.forward();
+    ASSERT_TRUE(forward.ok());
+    // Dropped here.
+  }
+  StepStatistics counts = step.statistics();
+  EXPECT_EQ(counts.forwards, 5);
+  EXPECT_EQ(counts.backwards, 0);
+  EXPECT_EQ(counts.openForwards, 0);
+  EXPECT_EQ(counts.arenas, 1);
+  EXPECT_EQ(counts.pool.misses, int64_t(step.schedule().slots.size()));
+  expectOk(step.run());
+  EXPECT_EQ(tensors.digest(), expected());
+}
+
+/// A handle may be the last to let go.
+TEST_F(ExecutorTest, OpenForwardOutlivesItsStep) {
+  OpenForward kept;
+  {
+    Step step = make(controlsFor(Backend::Unsloth));
+    Tensors tensors(*device, step.schedule());
+    tensors.bindTo(step);
+    Result<OpenForward> forward = step.forward();
+    ASSERT_TRUE(forward.ok());
+    kept = std::move(*forward);
+  }
+  EXPECT_GT(device->ledger.device, 0);
+  kept = OpenForward();
+  EXPECT_EQ(device->ledger.device, 0);
+  EXPECT_EQ(device->ledger.pinned, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory over steps
+//===----------------------------------------------------------------------===//
+
+/// Field case M3: bytes after step n are those after step 1, also while shapes
+/// change, and none are left when the steps are gone.
+TEST_F(ExecutorTest, MemoryIsConstantOverStepsAndGoneAfter) {
+  {
+    std::vector<Step> steps;
+    std::vector<std::unique_ptr<Tensors>> tensors;
+    for (int64_t image : {6, 9, 4}) {
+      sizes = {{"image", image}};
+      steps.push_back(make(controlsFor(Backend::Unsloth)));
+      tensors.push_back(
+          std::make_unique<Tensors>(*device, steps.back().schedule()));
+      tensors.back()->bindTo(steps.back());
+    }
+    for (Step &step : steps)
+      expectOk(step.run());
+    int64_t onDevice = device->ledger.device, pinned = device->ledger.pinned;
+    for (int i = 0; i < 60; ++i)
+      expectOk(steps[i % 3].run());
+    EXPECT_EQ(device->ledger.device, onDevice);
+    EXPECT_EQ(device->ledger.pinned, pinned);
+    EXPECT_EQ(device->ledger.pageable, 0);
+    int64_t slotBytes = 0;
+    for (Step &step : steps)
+      for (const HostSlot &slot : step.schedule().slots)
+        slotBytes += slot.bytes;
+    EXPECT_EQ(pinned, slotBytes);
+  }
+  EXPECT_EQ(device->ledger.device, 0);
+  EXPECT_EQ(device->ledger.pinned, 0);
+}
+
+/// Without offloading no host memory at all.
+TEST_F(ExecutorTest, NothingOffloadedNothingPinned) {
+  Step step = make(controlsFor(Backend::Torch));
+  EXPECT_EQ(device->ledger.pinned, 0);
+  EXPECT_EQ(device->ledger.pageable, 0);
+  EXPECT_EQ(step.statistics().pool.misses, 0);
+}
+
+TEST_F(ExecutorTest, ZeroBucketsPinNothing) {
+  const uint64_t reference = expected();
+  Step step = make(unslothPinning(0));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  expectOk(step.run());
+  EXPECT_EQ(tensors.digest(), reference);
+  PoolStatistics pool = step.statistics().pool;
+  EXPECT_EQ(pool.pinnedBytes, 0);
+  EXPECT_EQ(pool.buckets, 0);
+  EXPECT_EQ(pool.fallbacks, 0);
+  EXPECT_EQ(pool.pageable, int64_t(step.schedule().slots.size()));
+  EXPECT_EQ(device->ledger.pinned, 0);
+  EXPECT_EQ(device->ledger.pageable, pool.pageableBytes);
+}
+
+/// x, o (u) and lse are two sizes; with room for one, the size with more
+/// traffic is pinned. u = 6 x 32 x 4 = 768 bytes, lse = 2 x 6 x 4 = 48.
+TEST_F(ExecutorTest, MoreSizesThanBucketsPinTheBusiest) {
+  const uint64_t reference = expected();
+  Step step = make(unslothPinning(1));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  expectOk(step.run());
+  EXPECT_EQ(tensors.digest(), reference);
+  PoolStatistics pool = step.statistics().pool;
+  EXPECT_EQ(pool.buckets, 1);
+  // x of blocks 1 to 4, o and lse of all five.
+  EXPECT_EQ(pool.pinnedBytes, 9 * 768);
+  EXPECT_EQ(pool.pageable, 5);
+  EXPECT_EQ(pool.pageableBytes, 5 * 48);
+}
+
+TEST_F(ExecutorTest, FailedPinningFallsBackBitEqual) {
+  const uint64_t reference = expected();
+  device->faults.pinnedAllocation.set(3);
+  Step step = make(controlsFor(Backend::Unsloth));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  for (int i = 0; i < 3; ++i) {
+    tensors.clearResults();
+    expectOk(step.run());
+    EXPECT_EQ(tensors.digest(), reference);
+  }
+  PoolStatistics pool = step.statistics().pool;
+  EXPECT_EQ(pool.fallbacks, 1);
+  EXPECT_EQ(pool.pageable, 1);
+  EXPECT_EQ(pool.misses, int64_t(step.schedule().slots.size()));
+
+  device->faults.allPinnedAllocations = true;
+  Step pageable = make(controlsFor(Backend::Unsloth));
+  tensors.bindTo(pageable);
+  tensors.clearResults();
+  expectOk(pageable.run());
+  EXPECT_EQ(tensors.digest(), reference);
+  EXPECT_EQ(pageable.statistics().pool.fallbacks,
+            int64_t(step.schedule().slots.size()));
+  EXPECT_EQ(pageable.statistics().pool.pinnedBytes, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Failures: after any of them the next step works
+//===----------------------------------------------------------------------===//
+
+/// Every launch and every copy of a step fails once.
+TEST_F(ExecutorTest, NextStepWorksAfterAnyFailure) {
+  const uint64_t reference = expected();
+  Step step = make(unslothPinning(std::nullopt), poisoned(Poison::Freed));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  expectOk(step.run());
+  int64_t onDevice = device->ledger.device, pinned = device->ledger.pinned;
+  int64_t launches = 0, copies = 0;
+  for (const Command &command : step.schedule().commands) {
+    launches += command.kind == Command::Kind::Launch;
+    copies += command.kind == Command::Kind::CopyOut ||
+              command.kind == Command::Kind::CopyIn;
+  }
+  EXPECT_EQ(copies, 2 * 14);
+  auto failOnce = [&](Countdown &fault, int64_t n) {
+    SCOPED_TRACE(n);
+    fault.set(n);
+    Status failed = step.run();
+    fault.set(0);
+    ASSERT_FALSE(failed.ok());
+    EXPECT_NE(failed.message().find("injected"), std::string::npos);
+    EXPECT_EQ(step.statistics().openForwards, 0);
+    tensors.clearResults();
+    expectOk(step.run());
+    EXPECT_EQ(tensors.digest(), reference);
+  };
+  for (int64_t n = 1; n <= launches; ++n)
+    failOnce(device->faults.launch, n);
+  for (int64_t n = 1; n <= copies; ++n)
+    failOnce(device->faults.copy, n);
+  EXPECT_EQ(step.statistics().arenas, 1);
+  EXPECT_EQ(device->ledger.device, onDevice);
+  EXPECT_EQ(device->ledger.pinned, pinned);
+}
+
+TEST_F(ExecutorTest, FailedLaunchNamesTheCommand) {
+  Step step = make(controlsFor(Backend::Torch));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  device->faults.launch.set(2);
+  Status failed = step.run();
+  ASSERT_FALSE(failed.ok());
+  // The second launch of a forward is f1 of block 0.
+  EXPECT_NE(failed.message().find("f1, block 0"), std::string::npos)
+      << failed.message();
+}
+
+/// A backward that failed consumed its forward: the arena holds neither state.
+TEST_F(ExecutorTest, FailedBackwardConsumesItsForward) {
+  Step step = make(controlsFor(Backend::Unsloth));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  Result<OpenForward> forward = step.forward();
+  ASSERT_TRUE(forward.ok());
+  device->faults.launch.set(5);
+  EXPECT_FALSE(step.backward(*forward).ok());
+  Status again = step.backward(*forward);
+  ASSERT_FALSE(again.ok());
+  EXPECT_NE(again.message().find("already consumed"), std::string::npos);
+}
+
+/// No memory for a second open forward: the first goes on.
+TEST_F(ExecutorTest, NoMemoryForAnotherForward) {
+  const uint64_t reference = expected();
+  Step step = make(controlsFor(Backend::Unsloth));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  Result<OpenForward> first = step.forward();
+  ASSERT_TRUE(first.ok());
+  device->faults.deviceAllocation.set(1);
+  Result<OpenForward> second = step.forward();
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.message().find(std::to_string(
+                step.statistics().arenaBytes)),
+            std::string::npos);
+  // No pinned and no pageable memory for its second slot.
+  device->faults.allPinnedAllocations = true;
+  device->faults.pageableAllocation.set(2);
+  second = step.forward();
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.message().find("host slot 1"), std::string::npos);
+  device->faults.allPinnedAllocations = false;
+  expectOk(step.backward(*first));
+  EXPECT_EQ(tensors.digest(), reference);
+  second = step.forward();
+  ASSERT_TRUE(second.ok());
+  tensors.clearResults();
+  second = step.forward();
+  ASSERT_TRUE(second.ok());
+  expectOk(step.backward(*second));
+  EXPECT_EQ(tensors.digest(), reference);
+}
+
+TEST_F(ExecutorTest, CreationFailsCleanly) {
+  std::shared_ptr<const Schedule> unsloth =
+      schedule(controlsFor(Backend::Unsloth));
+  device->faults.deviceAllocation.set(1);
+  EXPECT_FALSE(Step::create(program, unsloth, device).ok());
+  device->faults.allPinnedAllocations = true;
+  device->faults.pageableAllocation.set(3);
+  EXPECT_FALSE(Step::create(program, unsloth, device).ok());
+  device->faults.allPinnedAllocations = false;
+  // A machine that knows none of the kernels.
+  Result<Step> step =
+      Step::create(program, unsloth, std::make_shared<HostDevice>());
+  ASSERT_FALSE(step.ok());
+  EXPECT_NE(step.message().find("kernel 'norm'"), std::string::npos)
+      << step.message();
+  EXPECT_EQ(device->ledger.device, 0);
+  EXPECT_EQ(device->ledger.pinned, 0);
+  EXPECT_EQ(device->ledger.pageable, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Bindings
+//===----------------------------------------------------------------------===//
+
+TEST_F(ExecutorTest, BindingsAreChecked) {
+  Step step = make(controlsFor(Backend::None));
+  Tensors tensors(*device, step.schedule());
+  const Tensors::Tensor &x = tensors.tensors.front();
+  ASSERT_EQ(x.external.name, "x");
+  auto message = [](const Status &status) {
+    return status.ok() ? std::string() : status.message();
+  };
+  EXPECT_NE(message(step.bind("z", x.data, 1)).find("'z'"), std::string::npos);
+  EXPECT_NE(message(step.bind("x", nullptr, x.bytes)).find("null"),
+            std::string::npos);
+  // batch 1 x image 6 x width 32 x 4 bytes.
+  EXPECT_EQ(x.bytes, 768);
+  EXPECT_NE(message(step.bind("x", x.data, 767)).find("expected 768 bytes"),
+            std::string::npos);
+  EXPECT_NE(message(step.bind("x", static_cast<char *>(x.data) + 2, x.bytes))
+                .find("aligned to 4"),
+            std::string::npos);
+
+  // Everything but one tensor.
+  for (const Tensors::Tensor &tensor : tensors.tensors)
+    if (tensor.external.name != "blocks.3.fc1.bias" &&
+        tensor.external.name != "grad.out.x")
+      expectOk(step.bind(tensor.external.name, tensor.data, tensor.bytes));
+  Result<OpenForward> forward = step.forward();
+  ASSERT_FALSE(forward.ok());
+  EXPECT_NE(forward.message().find("'blocks.3.fc1.bias'"), std::string::npos);
+  for (const Tensors::Tensor &tensor : tensors.tensors)
+    if (tensor.external.name == "blocks.3.fc1.bias")
+      expectOk(step.bind(tensor.external.name, tensor.data, tensor.bytes));
+  forward = step.forward();
+  ASSERT_TRUE(forward.ok()) << forward.message();
+
+  // What a backward misses can be given, and the backward asked for again.
+  Status missing = step.backward(*forward);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.message().find("'grad.out.x'"), std::string::npos);
+  tensors.bindTo(step);
+  expectOk(step.backward(*forward));
+  EXPECT_EQ(tensors.digest(), expected());
+}
+
+TEST_F(ExecutorTest, WrittenTensorsMustNotOverlap) {
+  Step step = make(controlsFor(Backend::None));
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  const Tensors::Tensor &x = tensors.tensors.front();
+  expectOk(step.bind("out.x", x.data, x.bytes));
+  Result<OpenForward> forward = step.forward();
+  ASSERT_FALSE(forward.ok());
+  EXPECT_NE(forward.message().find("'x'"), std::string::npos);
+  EXPECT_NE(forward.message().find("'out.x'"), std::string::npos);
+  // Two that are only read may share.
+  tensors.bindTo(step);
+  expectOk(step.bind("grad.out.x", x.data, x.bytes));
+  expectOk(step.run());
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+TEST_F(ExecutorTest, MeasuresEveryCommand) {
+  StepOptions options;
+  options.measure = true;
+  Step step = make(controlsFor(Backend::Unsloth), options);
+  Tensors tensors(*device, step.schedule());
+  tensors.bindTo(step);
+  expectOk(step.run());
+  EXPECT_EQ(tensors.digest(), expected());
+  const auto &commands = step.schedule().commands;
+  ASSERT_EQ(step.times().size(), commands.size());
+  StepStatistics counts = step.statistics();
+  EXPECT_GT(counts.forwardSeconds, 0);
+  EXPECT_GT(counts.backwardSeconds, 0);
+  double last[numStreams] = {};
+  for (size_t i = 0; i < commands.size(); ++i) {
+    auto [start, end] = step.times()[i];
+    double &before = last[int(commands[i].stream)];
+    EXPECT_GE(start, before) << i;
+    EXPECT_GE(end, start) << i;
+    EXPECT_LE(end, counts.forwardSeconds + counts.backwardSeconds) << i;
+    before = end;
+  }
+}
+
+} // namespace
