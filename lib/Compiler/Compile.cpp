@@ -1,0 +1,158 @@
+//===- Compile.cpp - block IR in, artifact out ----------------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ckpt/Compiler/Compile.h"
+
+#include "Plan/Policy.h"
+#include "Program/Artifact.h"
+#include "ckpt/Conversion/CkptToHost.h"
+#include "ckpt/Dialect/Ckpt/IR/CkptDialect.h"
+#include "ckpt/Transforms/Pipelines.h"
+#include "ckpt/Transforms/Problem.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace ckpt;
+
+namespace {
+
+/// One compile: its context, its source and where its diagnostics go.
+class Compile {
+public:
+  Compile(StringRef source, StringRef name, const CompileOptions &options);
+
+  CompileStatus run(std::vector<uint8_t> &artifact);
+
+private:
+  void report(Diagnostic &diagnostic);
+  LogicalResult readControls();
+  FailureOr<rt::Program> lower();
+  LogicalResult compileKernels(rt::Program &program);
+
+  const CompileOptions &options;
+  MLIRContext context;
+  llvm::SourceMgr sources;
+  std::string text;
+  llvm::raw_string_ostream textStream{text};
+  /// Renders; `handler`, registered later, is asked first.
+  SourceMgrDiagnosticHandler renderer;
+  ScopedDiagnosticHandler handler;
+  rt::Controls controls;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+Compile::Compile(StringRef source, StringRef name,
+                 const CompileOptions &options)
+    : options(options), renderer(sources, &context, textStream),
+      handler(&context, [this](Diagnostic &diagnostic) { report(diagnostic); }),
+      controls(options.controls) {
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(source, name,
+                                       /*RequiresNullTerminator=*/false),
+      llvm::SMLoc());
+  context.loadDialect<CkptDialect>();
+  // A faulty pipeline names the op at fault; its whole module helps nobody.
+  context.printOpOnDiagnostic(false);
+}
+
+void Compile::report(Diagnostic &diagnostic) {
+  if (!options.diagnostic)
+    return;
+  text.clear();
+  renderer.emitDiagnostic(diagnostic);
+  for (Diagnostic &note : diagnostic.getNotes())
+    renderer.emitDiagnostic(note);
+  options.diagnostic(diagnostic.getSeverity(), textStream.str());
+}
+
+/// What can be wrong with the options, before anything else runs.
+LogicalResult Compile::readControls() {
+  Location nowhere = UnknownLoc::get(&context);
+  if (options.target != "host")
+    return emitError(nowhere)
+           << "--target: expected host, found '" << options.target << "'";
+  rt::Result<rt::Backend> backend = rt::parseBackend(options.backend);
+  if (!backend.ok())
+    return emitError(nowhere, backend.message());
+  controls.backend = *backend;
+  if (rt::Status status = rt::checkControls(controls); !status.ok())
+    return emitError(nowhere, status.message());
+  return success();
+}
+
+static std::string textOf(std::optional<int64_t> count) {
+  return count ? std::to_string(*count) : std::string();
+}
+
+FailureOr<rt::Program> Compile::lower() {
+  module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return failure();
+  PlanPassOptions plan;
+  plan.backend = options.backend;
+  plan.interval = textOf(controls.interval);
+  plan.segmentStride = textOf(controls.segmentStride);
+  plan.attentionOnce = controls.attentionOnce;
+  plan.offloadAttention = controls.offloadAttention;
+  plan.pinMemoryMaxBuckets = textOf(controls.pinMemoryMaxBuckets);
+  plan.menu = true;
+  PassManager pm(&context);
+  buildSelectPipeline(pm);
+  buildPlanPipeline(pm, plan);
+  if (failed(pm.run(*module)))
+    return failure();
+  FailureOr<rt::Program> program = buildProblem(*module);
+  if (failed(program) || failed(readVariants(*module, *program)))
+    return failure();
+  program->defaults = controls;
+  program->target = options.target;
+  return program;
+}
+
+LogicalResult Compile::compileKernels(rt::Program &program) {
+  SmallVector<StringRef> sizeNames;
+  for (const rt::NamedSize &size : program.sizes)
+    sizeNames.push_back(size.name);
+  SmallVector<uint8_t> object;
+  auto progress = [&](unsigned done, unsigned total) {
+    if (options.progress)
+      options.progress(done, total);
+  };
+  if (failed(compileHostKernels(*module, sizeNames, object, progress)))
+    return failure();
+  program.object.assign(object.begin(), object.end());
+  return success();
+}
+
+CompileStatus Compile::run(std::vector<uint8_t> &artifact) {
+  if (failed(readControls()))
+    return CompileStatus::Invalid;
+  FailureOr<rt::Program> program = lower();
+  if (failed(program))
+    return CompileStatus::Invalid;
+  if (!options.planOnly && failed(compileKernels(*program)))
+    return CompileStatus::Failed;
+  if (rt::Status status = rt::validate(*program); !status.ok()) {
+    emitError(module->getLoc())
+        << "the compiler made a program that is not valid: "
+        << status.message();
+    return CompileStatus::Failed;
+  }
+  artifact = rt::serialize(*program);
+  return CompileStatus::Ok;
+}
+
+CompileStatus ckpt::compile(StringRef source, StringRef name,
+                            const CompileOptions &options,
+                            std::vector<uint8_t> &artifact) {
+  return Compile(source, name, options).run(artifact);
+}

@@ -1,0 +1,181 @@
+//===- ckpt-compile.cpp - block IR in, artifact out -----------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ckpt-c/Compiler.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+constexpr int exitBadInput = 2;
+constexpr int exitFailed = 1;
+
+struct Arguments {
+  std::string input, output;
+  std::string backend = "none", interval, segmentStride, pinMemoryMaxBuckets;
+  bool attentionOnce = false, offloadAttention = false, planOnly = false;
+  std::string target = "host";
+};
+
+int complain(int code, const std::string &message) {
+  std::cerr << "ckpt-compile: error: " << message << "\n";
+  return code;
+}
+
+/// Reads a whole file, `-` for standard input.
+bool readInput(const std::string &path, std::string &text) {
+  if (path == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    return !std::cin.bad();
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return false;
+  text.assign(std::istreambuf_iterator<char>(file), {});
+  return !file.bad();
+}
+
+/// Writes beside `path` and renames, so that it is never half-written.
+bool writeOutput(const std::string &path, const ckpt_bytes &bytes) {
+  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  std::FILE *file = std::fopen(temporary.c_str(), "wb");
+  if (!file)
+    return false;
+  bool ok = std::fwrite(bytes.data, 1, bytes.size, file) == bytes.size;
+  ok &= std::fclose(file) == 0;
+  ok = ok && std::rename(temporary.c_str(), path.c_str()) == 0;
+  if (!ok)
+    std::remove(temporary.c_str());
+  return ok;
+}
+
+/// The value of a flag that takes a count; false when it is not one.
+bool parseCount(const std::string &text, int64_t &value) {
+  value = CKPT_NOT_GIVEN;
+  if (text.empty())
+    return true;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void printDiagnostic(ckpt_severity, const char *text, void *) {
+  std::fputs(text, stderr);
+}
+
+void printProgress(uint64_t done, uint64_t total, void *) {
+  std::fprintf(stderr, "\rcompiled %llu of %llu kernels%s",
+               static_cast<unsigned long long>(done),
+               static_cast<unsigned long long>(total),
+               done == total ? "\n" : "");
+}
+
+int run(const Arguments &arguments) {
+  ckpt_compile_options options;
+  ckpt_compile_options_init(&options);
+  options.backend = arguments.backend.c_str();
+  options.target = arguments.target.c_str();
+  options.attention_once = arguments.attentionOnce;
+  options.offload_attention = arguments.offloadAttention;
+  options.plan_only = arguments.planOnly;
+  options.diagnostic = printDiagnostic;
+  if (isatty(STDERR_FILENO))
+    options.progress = printProgress;
+  struct {
+    const char *flag;
+    const std::string &text;
+    int64_t &value;
+  } counts[] = {
+      {"--interval", arguments.interval, options.interval},
+      {"--segment-stride", arguments.segmentStride, options.segment_stride},
+      {"--pin-memory-max-buckets", arguments.pinMemoryMaxBuckets,
+       options.pin_memory_max_buckets}};
+  for (auto &count : counts)
+    if (!parseCount(count.text, count.value))
+      return complain(exitBadInput, std::string(count.flag) +
+                                        ": expected an integer, found '" +
+                                        count.text + "'");
+
+  std::string source;
+  if (!readInput(arguments.input, source))
+    return complain(exitBadInput,
+                    arguments.input + ": expected a file that can be read");
+  ckpt_bytes artifact;
+  ckpt_status status =
+      ckpt_compile(source.data(), source.size(),
+                   arguments.input == "-" ? "<stdin>" : arguments.input.c_str(),
+                   &options, &artifact);
+  if (status != CKPT_OK)
+    return status == CKPT_INVALID ? exitBadInput : exitFailed;
+  bool written = writeOutput(arguments.output, artifact);
+  ckpt_bytes_free(&artifact);
+  if (!written)
+    return complain(exitFailed, arguments.output +
+                                    ": expected a place that can be written");
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Arguments arguments;
+  CLI::App app("Compiles the blocks of a model into a whole checkpointed "
+               "training step: one artifact that ckpt-run executes.");
+  app.name("ckpt-compile");
+  app.set_version_flag("--version",
+                       std::string("ckpt-compile ") + ckpt_version());
+  app.add_option("FILE", arguments.input,
+                 "Block IR, text or bytecode; - reads standard input")
+      ->required();
+  app.add_option("-o", arguments.output, "The artifact to write")->required();
+  app.add_option("--target", arguments.target, "host")->capture_default_str();
+  app.add_flag("--plan-only", arguments.planOnly,
+               "Compile no kernel: the artifact can be planned, not run");
+  const char *group = "Defaults of the artifact (it holds the variants of all "
+                      "of them)";
+  app.add_option("--backend", arguments.backend,
+                 "none, torch, torch-ffn, unsloth or unsloth-ffn")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--interval", arguments.interval,
+                 "Blocks that are checkpointed together")
+      ->group(group);
+  app.add_option("--segment-stride", arguments.segmentStride,
+                 "From each multiple of this, `interval` blocks are "
+                 "checkpointed, the others not")
+      ->group(group);
+  app.add_flag("--attention-once", arguments.attentionOnce,
+               "Keep or offload what attention made, so that it runs once")
+      ->group(group);
+  app.add_flag("--offload-attention", arguments.offloadAttention,
+               "Move to the host what attention made and would be kept")
+      ->group(group);
+  app.add_option("--pin-memory-max-buckets", arguments.pinMemoryMaxBuckets,
+                 "Distinct sizes of pinned host buffers; 0 pins nothing")
+      ->group(group);
+  app.footer("Examples:\n"
+             "  ckpt-compile examples/dit-3072.mlir -o dit.ckpt\n"
+             "  ckpt-compile examples/wan-1.3b.mlir --backend=unsloth-ffn "
+             "--interval=2 -o wan.ckpt\n"
+             "  ckpt-opt model.mlir --emit-bytecode | ckpt-compile - -o "
+             "model.ckpt\n\n"
+             "Exit codes: 0 done, 1 the compiler or the machine failed, 2 bad "
+             "input.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : exitBadInput;
+  }
+  return run(arguments);
+}
