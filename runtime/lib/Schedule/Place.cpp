@@ -13,8 +13,8 @@ using namespace ckpt::rt;
 
 namespace {
 
-/// Steps of the inner loop that all attempts together may take: about 0.1 s.
-constexpr int64_t stepBudget = 100'000'000;
+/// Steps that all attempts together may take, of about a nanosecond each.
+constexpr int64_t stepBudget = 150'000'000;
 
 class Placer {
 public:
@@ -37,15 +37,19 @@ private:
 
   void measure();
   /// Places in this order; keeps the result when it is the best so far.
-  int64_t attempt(const Order &order, bool bestFit);
+  void attempt(const Order &order, bool bestFit);
   template <typename Less>
   Order sorted(Less less) const {
     Order order(extents.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), less);
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      return less(a, b) || (!less(b, a) && a < b);
+    });
     return order;
   }
-  void improve(Order order, bool bestFit);
+  const std::vector<int> &neighboursOf(int extent);
+  int64_t fit(int extent, const std::vector<bool> &isFree, bool bestFit);
+  void improve();
 
   bool isTight() const { return best.bytes == live; }
   bool isGoodEnough() const {
@@ -61,6 +65,9 @@ private:
   Placement best;
   /// Offsets of the last attempt.
   std::vector<int64_t> offsets;
+  /// Extents that share time with one; empty = not asked yet.
+  std::vector<std::vector<int>> neighbours;
+  std::vector<std::pair<int64_t, int64_t>> taken;
 };
 
 void Placer::measure() {
@@ -95,7 +102,7 @@ void Placer::measure() {
   }
 }
 
-int64_t Placer::attempt(const Order &order, bool bestFit) {
+void Placer::attempt(const Order &order, bool bestFit) {
   offsets.assign(extents.size(), 0);
   // By offset.
   std::vector<Placed> placed;
@@ -132,47 +139,131 @@ int64_t Placer::attempt(const Order &order, bool bestFit) {
     best.bytes = top;
     best.offsets = offsets;
   }
-  return top;
 }
 
-// Hill climbing on the order: an extent that reaches above the live bytes is
-// placed earlier, in front of one that it shares time with.
-void Placer::improve(Order order, bool bestFit) {
-  uint64_t state = 1;
-  auto random = [&](uint64_t bound) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % bound;
-  };
-  int64_t current = attempt(order, bestFit);
-  std::vector<int> rank(order.size());
-  while (!isGoodEnough() && !isSpent()) {
-    for (size_t r = 0; r < order.size(); ++r)
-      rank[order[r]] = int(r);
-    std::vector<int> high;
-    for (size_t i = 0; i < extents.size(); ++i)
-      if (offsets[i] + extents[i].bytes > live)
-        high.push_back(int(i));
-    int moved = high[random(high.size())];
-    std::vector<int> earlier;
-    for (size_t i = 0; i < extents.size(); ++i)
-      if (rank[i] < rank[moved] && extents[i].begin < extents[moved].end &&
-          extents[i].end > extents[moved].begin)
-        earlier.push_back(rank[i]);
-    if (earlier.empty())
-      return;
-    int to = earlier[random(earlier.size())];
-    Order next = order;
-    std::vector<int64_t> kept = offsets;
-    std::rotate(next.begin() + to, next.begin() + rank[moved],
-                next.begin() + rank[moved] + 1);
-    int64_t bytes = attempt(next, bestFit);
-    // Equal results are taken too, so that plateaus are crossed.
-    if (bytes <= current) {
-      current = bytes;
-      order = std::move(next);
-    } else {
-      offsets = std::move(kept);
+const std::vector<int> &Placer::neighboursOf(int extent) {
+  std::vector<int> &list = neighbours[extent];
+  if (!list.empty())
+    return list;
+  steps += int64_t(extents.size());
+  const Extent &here = extents[extent];
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (int(i) != extent && extents[i].begin < here.end &&
+        extents[i].end > here.begin)
+      list.push_back(int(i));
+  return list;
+}
+
+// Offset of one extent among those of its neighbours that are placed.
+int64_t Placer::fit(int extent, const std::vector<bool> &isFree, bool bestFit) {
+  taken.clear();
+  for (int other : neighboursOf(extent))
+    if (!isFree[other])
+      taken.push_back({offsets[other], offsets[other] + extents[other].bytes});
+  steps += 32 * int64_t(taken.size()) + int64_t(neighbours[extent].size());
+  std::sort(taken.begin(), taken.end());
+  int64_t bytes = extents[extent].bytes;
+  int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
+  for (auto [begin, end] : taken) {
+    int64_t gap = begin - cursor;
+    if (gap >= bytes && gap < chosenGap) {
+      chosen = cursor;
+      chosenGap = gap;
+      if (!bestFit)
+        break;
     }
+    cursor = std::max(cursor, end);
+  }
+  return chosen >= 0 ? chosen : cursor;
+}
+
+// Search in a neighbourhood: some extents around one that reaches too high are
+// taken out and put back in another order, which stands when no more bytes
+// reach too high than before.
+void Placer::improve() {
+  int64_t bound = live + live / 50;
+  auto excess = [&](int i) {
+    return std::max<int64_t>(offsets[i] + extents[i].bytes - bound, 0);
+  };
+  uint64_t state = 1;
+  auto random = [&](uint64_t limit) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return int((state >> 33) % limit);
+  };
+  offsets = best.offsets;
+  neighbours.resize(extents.size());
+  std::vector<bool> isFree(extents.size());
+  std::vector<int> high;
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (excess(int(i)) > 0)
+      high.push_back(int(i));
+  while (!high.empty() && !isSpent()) {
+    int center = high[random(high.size())];
+    const Extent &middle = extents[center];
+    int longest = (middle.end - middle.begin) << random(8);
+    std::vector<int> window{center};
+    for (int i : neighboursOf(center))
+      if (extents[i].end - extents[i].begin <= longest)
+        window.push_back(i);
+    // A second ring, and not more than are tried in good time.
+    if (random(2) == 0 && window.size() > 1)
+      for (int i : neighboursOf(window[1 + random(window.size() - 1)]))
+        if (extents[i].end - extents[i].begin <= longest &&
+            std::find(window.begin(), window.end(), i) == window.end())
+          window.push_back(i);
+    for (size_t i = window.size(); i-- > 1;)
+      std::swap(window[i], window[random(i + 1)]);
+    size_t most = 4 + random(60);
+    if (window.size() > most)
+      window.resize(most);
+    steps += 50 * int64_t(window.size());
+    int rule = random(4);
+    if (rule != 0) {
+      std::vector<std::pair<double, int>> keyed;
+      for (int i : window) {
+        double noise = 0.5 + random(1000) / 1000.0;
+        double length = extents[i].end - extents[i].begin;
+        double bytes = double(extents[i].bytes);
+        keyed.push_back({-noise * (rule == 1   ? bytes
+                                   : rule == 2 ? length
+                                               : bytes * length),
+                         i});
+      }
+      std::sort(keyed.begin(), keyed.end());
+      for (size_t i = 0; i < window.size(); ++i)
+        window[i] = keyed[i].second;
+    }
+    bool bestFit = random(2) == 0;
+
+    int64_t before = 0, after = 0;
+    std::vector<int64_t> kept;
+    for (int i : window) {
+      before += excess(i);
+      kept.push_back(offsets[i]);
+      isFree[i] = true;
+    }
+    for (int i : window) {
+      offsets[i] = fit(i, isFree, bestFit);
+      isFree[i] = false;
+      after += excess(i);
+    }
+    if (after > before)
+      for (size_t i = 0; i < window.size(); ++i)
+        offsets[window[i]] = kept[i];
+    else {
+      steps += int64_t(extents.size());
+      high.clear();
+      for (size_t i = 0; i < extents.size(); ++i)
+        if (excess(int(i)) > 0)
+          high.push_back(int(i));
+    }
+  }
+  int64_t top = 0;
+  for (size_t i = 0; i < extents.size(); ++i)
+    top = std::max(top, offsets[i] + extents[i].bytes);
+  if (top < best.bytes) {
+    best.bytes = top;
+    best.offsets = offsets;
   }
 }
 
@@ -200,22 +291,15 @@ Placement Placer::run() {
       }),
       sorted([&](int a, int b) { return extents[a].begin < extents[b].begin; }),
   };
-  int64_t lowest = INT64_MAX;
-  int lowestOrder = 0;
-  bool lowestFit = false;
-  for (int o = 0; o < 6; ++o)
+  for (const Order &order : orders)
     for (bool bestFit : {false, true}) {
-      // The first attempts are free, later ones only look for the last bytes.
+      // What is good enough is made better only in good time.
       if (isTight() || (isSpent() && isGoodEnough()))
         return best;
-      int64_t top = attempt(orders[o], bestFit);
-      if (top < lowest) {
-        lowest = top;
-        lowestOrder = o;
-        lowestFit = bestFit;
-      }
+      attempt(order, bestFit);
     }
-  improve(orders[lowestOrder], lowestFit);
+  if (!isGoodEnough())
+    improve();
   return best;
 }
 

@@ -23,9 +23,10 @@ void simulateMemory(const Schedule &schedule, Simulation &result) {
       continue;
     held[buffer.begin] += alignedBytes(buffer.bytes);
     held[buffer.end] -= alignedBytes(buffer.bytes);
-    if (buffer.begin < schedule.forwardEnd && buffer.end > schedule.forwardEnd)
-      result.heldBytes += alignedBytes(buffer.bytes);
   }
+  // What crosses is written by the forward and named by the backward; its end
+  // may be the backward's first command, which replaces it in place.
+  std::vector<bool> isCrossing(schedule.buffers.size());
   int64_t live = 0;
   for (size_t c = 0; c < count; ++c) {
     live += held[c];
@@ -41,6 +42,11 @@ void simulateMemory(const Schedule &schedule, Simulation &result) {
       const Buffer &buffer = schedule.buffers[index];
       result.peakBytes =
           std::max(result.peakBytes, buffer.offset + buffer.bytes);
+      if (int(c) < schedule.forwardEnd || isCrossing[index] ||
+          buffer.begin >= schedule.forwardEnd)
+        return;
+      isCrossing[index] = true;
+      result.heldBytes += alignedBytes(buffer.bytes);
     };
     for (int buffer : command.buffers)
       touch(buffer);
