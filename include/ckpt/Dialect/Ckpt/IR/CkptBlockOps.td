@@ -42,6 +42,19 @@ def BlockOp : Ckpt_Op<"block", [
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The arguments by role; their order is states, inputs, parameters.
+    ::llvm::ArrayRef<::mlir::BlockArgument> getStates();
+    ::llvm::ArrayRef<::mlir::BlockArgument> getInputs();
+    ::llvm::ArrayRef<::mlir::BlockArgument> getParams();
+    bool isParam(::mlir::Value value);
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+    /// By argument number.
+    ::llvm::StringRef getPortName(unsigned index);
+    bool needsGradient(unsigned index);
+    /// What `ckpt.return` returns: the next block's states.
+    ::mlir::OperandRange getResults();
+  }];
 }
 
 def ReturnOp : Ckpt_Op<"return", [Pure, Terminator, HasParent<"BlockOp">]> {
@@ -66,7 +79,7 @@ class Ckpt_BoundaryOp<string mnemonic> : Ckpt_Op<mnemonic, [
 def AttentionOp : Ckpt_BoundaryOp<"attention"> { let summary = "boundary of the attention side of a block"; }
 def FfnOp : Ckpt_BoundaryOp<"ffn"> { let summary = "boundary of the FFN side of a block"; }
 
-def YieldOp : Ckpt_Op<"yield", [Pure, Terminator, ReturnLike]> {
+def YieldOp : Ckpt_Op<"yield", [Pure, Terminator]> {
   let summary = "ends a region with its results";
   let arguments = (ins Variadic<T>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";

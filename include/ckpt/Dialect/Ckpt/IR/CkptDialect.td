@@ -15,6 +15,10 @@ def Ckpt_Dialect : Dialect {
   let summary = "Transformer blocks and the checkpointed training step made of them";
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+  }];
 }
 
 #endif // CKPT_DIALECT

@@ -17,11 +17,32 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Ckpt_Op<string mnemonic, list<Trait> traits = []>
     : Op<Ckpt_Dialect, mnemonic, traits>;
 
-/// A pure op on tensors whose result types follow from its operands'; the
-/// shape rule is its `inferReturnTypes`.
+/// `inferReturnTypes` by way of `inferShape` (ShapeRule.h).
+def Ckpt_ShapeRuleTrait : NativeOpTrait<"ShapeRule", [], [{
+  static ::llvm::LogicalResult
+  inferShape(const ::ckpt::ShapeReport &report, Adaptor adaptor,
+             ::llvm::SmallVectorImpl<::mlir::Type> &types);
+}], [{
+  ::llvm::LogicalResult $cppClass::inferReturnTypes(
+      ::mlir::MLIRContext *context,
+      ::std::optional<::mlir::Location> location,
+      ::mlir::ValueRange operands, ::mlir::DictionaryAttr attributes,
+      ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
+      ::llvm::SmallVectorImpl<::mlir::Type> &inferredReturnTypes) {
+    return runShapeRule(location, operands, attributes, properties, regions,
+                        inferredReturnTypes);
+  }
+}]> {
+  let cppNamespace = "::ckpt";
+}
+def Ckpt_ShapeRule : TraitList<[
+  DeclareOpInterfaceMethods<InferTypeOpInterface>, Ckpt_ShapeRuleTrait]>;
+
+/// A pure op on tensors whose result types follow from its operands.
+/// All are written alike: `ckpt.op operands {attributes} : operand types`,
+/// where types at the end that repeat the one before may be left out.
 class Ckpt_TensorOp<string mnemonic, list<Trait> traits = []>
-    : Ckpt_Op<mnemonic, !listconcat(traits, [
-        Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>])>;
+    : Ckpt_Op<mnemonic, !listconcat(traits, [Pure, Ckpt_ShapeRule])>;
 
 class Ckpt_DifferentiableOp<string mnemonic, list<Trait> traits = []>
     : Ckpt_TensorOp<mnemonic, !listconcat(traits, [

@@ -17,7 +17,7 @@
 
 include "ckpt/Dialect/Ckpt/IR/CkptOpBase.td"
 
-def StepOp : Ckpt_Op<"step", [Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">, NoTerminator]> {
+def StepOp : Ckpt_Op<"step", [Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">]> {
   let summary = "forward and backward of one block kind";
   let description = [{
     Forward arguments: states, inputs, parameters; it yields the block's
@@ -28,19 +28,21 @@ def StepOp : Ckpt_Op<"step", [Symbol, IsolatedFromAbove, HasParent<"::mlir::Modu
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$block);
   let regions = (region SizedRegion<1>:$forward, SizedRegion<1>:$backward);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def SaveOp : Ckpt_Op<"save"> {
   let summary = "a value that may cross to the backward";
   // ckpt.save %h "h" {producer = "ffn", ...} : type
   let arguments = (ins T:$value, StrAttr:$name);
-  let assemblyFormat = "$value $name attr-dict `:` type($value)";
+  let assemblyFormat = "$value $name attr-dict `:` custom<OperandTypes>(type($value))";
 }
 def LoadOp : Ckpt_Op<"load"> {
   let summary = "a saved value, wherever its fate left it";
   let arguments = (ins StrAttr:$name);
   let results = (outs T:$value);
-  let assemblyFormat = "$name attr-dict `:` type($value)";
+  let assemblyFormat = "$name attr-dict `:` custom<OperandTypes>(type($value))";
 }
 
 def KernelOp : Ckpt_Op<"kernel", [Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">]> {
@@ -50,6 +52,8 @@ def KernelOp : Ckpt_Op<"kernel", [Symbol, IsolatedFromAbove, HasParent<"::mlir::
   let arguments = (ins SymbolNameAttr:$sym_name, Ckpt_KernelClassAttr:$kernel_class,
                        StrAttr:$workspace, StrAttr:$flops, StrAttr:$traffic);
   let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 def LaunchOp : Ckpt_Op<"launch", [Pure]> {
   let summary = "runs a kernel; a result without a use is left out";
@@ -60,24 +64,26 @@ def LaunchOp : Ckpt_Op<"launch", [Pure]> {
   let assemblyFormat = "$kernel `id` $id `(` $reads `)` attr-dict `:` functional-type($reads, $writes)";
 }
 
-def VariantOp : Ckpt_Op<"variant", [Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">, NoTerminator]> {
+def VariantOp : Ckpt_Op<"variant", [Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a step under one demand: forward, replay and backward";
   // fates: one per ckpt.save of the step, in order
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$step,
                        ArrayAttr:$fates, DenseBoolArrayAttr:$replay_results,
                        DenseBoolArrayAttr:$state_gradients);
   let regions = (region AnyRegion:$forward, AnyRegion:$replay, AnyRegion:$backward);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 def CopyOutOp : Ckpt_Op<"copy_out"> {
   let summary = "copies a saved value to host memory";
   let arguments = (ins T:$value, StrAttr:$name);
-  let assemblyFormat = "$value $name attr-dict `:` type($value)";
+  let assemblyFormat = "$value $name attr-dict `:` custom<OperandTypes>(type($value))";
 }
 def CopyInOp : Ckpt_Op<"copy_in"> {
   let summary = "a saved value, copied back from host memory";
   let arguments = (ins StrAttr:$name);
   let results = (outs T:$value);
-  let assemblyFormat = "$name attr-dict `:` type($value)";
+  let assemblyFormat = "$name attr-dict `:` custom<OperandTypes>(type($value))";
 }
 
 def TableOp : Ckpt_Op<"table", [HasParent<"::mlir::ModuleOp">]> {
@@ -87,6 +93,10 @@ def TableOp : Ckpt_Op<"table", [HasParent<"::mlir::ModuleOp">]> {
   // (phase, block), phase 0 forward, 1 replay, 2 backward.
   let arguments = (ins ArrayAttr:$variants, DenseI64ArrayAttr:$segments,
                        OptionalAttr<DenseI64ArrayAttr>:$order);
+  let assemblyFormat = [{
+    $variants `segments` $segments (`order` $order^)? attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // CKPT_STEP_OPS

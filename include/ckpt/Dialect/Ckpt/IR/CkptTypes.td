@@ -23,8 +23,15 @@ def Ckpt_TensorType : TypeDef<Ckpt_Dialect, "Tensor"> {
                         "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  let builders = [TypeBuilder<(ins "::llvm::ArrayRef<::ckpt::rt::Size>":$dims,
-                                   "::mlir::Type":$elementType)>];
+  let builders = [
+    TypeBuilder<(ins "::llvm::ArrayRef<::ckpt::rt::Size>":$dims,
+                     "::mlir::Type":$elementType), [{
+      ::llvm::SmallVector<::mlir::StringAttr> texts;
+      for (const ::ckpt::rt::Size &dim : dims)
+        texts.push_back(::mlir::StringAttr::get($_ctxt, dim.str()));
+      return $_get($_ctxt, texts, elementType);
+    }]>
+  ];
   let extraClassDeclaration = [{
     unsigned getRank() const { return getDims().size(); }
     ::ckpt::rt::Size getDim(unsigned i) const;
