@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Tensors/Convert.h"
 #include "Tensors/Safetensors.h"
+#include "Tensors/Convert.h"
 
 #include <gtest/gtest.h>
 
@@ -44,8 +44,7 @@ protected:
   /// The message of a file that must not open, less its path.
   std::string refusal(const std::string &header, size_t dataBytes,
                       int64_t headerLength = -1) const {
-    auto file =
-        SafetensorsFile::open(make(header, dataBytes, headerLength));
+    auto file = SafetensorsFile::open(make(header, dataBytes, headerLength));
     if (file.ok())
       return "opened";
     std::string start = "'" + path("made") + "' is not a safetensors file: ";
@@ -67,11 +66,12 @@ TEST_F(Safetensors, RoundTrip) {
   std::vector<float> a = {1, 2, 3, 4, 5, 6};
   std::vector<uint16_t> b = {0x3f80, 0xc000};
   float scalar = 42;
-  ASSERT_TRUE(writeSafetensors(path("t"), {{"a", {2, 3}, DType::F32, a.data()},
-                                           {"b.w", {2}, DType::BF16, b.data()},
-                                           {"s", {}, DType::F32, &scalar},
-                                           {"none", {0, 4}, DType::F32, nullptr}})
-                  .ok());
+  ASSERT_TRUE(
+      writeSafetensors(path("t"), {{"a", {2, 3}, DType::F32, a.data()},
+                                   {"b.w", {2}, DType::BF16, b.data()},
+                                   {"s", {}, DType::F32, &scalar},
+                                   {"none", {0, 4}, DType::F32, nullptr}})
+          .ok());
   auto file = SafetensorsFile::open(path("t"));
   ASSERT_TRUE(file.ok()) << file.message();
   EXPECT_EQ(file->entries().size(), 4u);
@@ -143,9 +143,10 @@ TEST_F(Safetensors, NamesWhatIsMissingOrOfAnotherShape) {
 
 TEST_F(Safetensors, RefusesEveryTruncation) {
   std::vector<float> values(16, 1.0f);
-  ASSERT_TRUE(writeSafetensors(path("t"), {{"a", {8}, DType::F32, values.data()},
-                                           {"b", {8}, DType::F32, values.data()}})
-                  .ok());
+  ASSERT_TRUE(
+      writeSafetensors(path("t"), {{"a", {8}, DType::F32, values.data()},
+                                   {"b", {8}, DType::F32, values.data()}})
+          .ok());
   auto size = fs::file_size(path("t"));
   std::ifstream in(path("t"), std::ios::binary);
   std::string bytes(size, 0);
@@ -169,8 +170,9 @@ TEST_F(Safetensors, RefusesHeadersThatAreNone) {
             "after its length");
   EXPECT_EQ(refusal("{\"a\":", 0), "expected a JSON object as header");
   EXPECT_EQ(refusal("[1]", 0), "expected a JSON object as header");
-  EXPECT_EQ(refusal("{\"a\":1}", 0),
-            "tensor 'a': expected an object with dtype, shape and data_offsets");
+  EXPECT_EQ(
+      refusal("{\"a\":1}", 0),
+      "tensor 'a': expected an object with dtype, shape and data_offsets");
   EXPECT_EQ(refusal("{\"a\":{}}", 0), "tensor 'a': expected a string 'dtype'");
   EXPECT_EQ(refusal("{" + entry("a", "F32", "2", "[0,8]") + "}", 8),
             "tensor 'a': expected an array 'shape'");
@@ -185,10 +187,10 @@ TEST_F(Safetensors, RefusesHeadersThatAreNone) {
   EXPECT_EQ(refusal("{" + entry("a", "F32", "[3]", "[0,8]") + "}", 8),
             "tensor 'a': expected 3 elements of F32, found 8 bytes");
   // 2^32 x 2^32 elements wrap around to 0 in 64 bits.
-  EXPECT_EQ(refusal("{" + entry("a", "F32", "[4294967296,4294967296]", "[0,0]") +
-                        "}",
-                    0),
-            "tensor 'a': shape [4294967296, 4294967296] has too many elements");
+  EXPECT_EQ(
+      refusal("{" + entry("a", "F32", "[4294967296,4294967296]", "[0,0]") + "}",
+              0),
+      "tensor 'a': shape [4294967296, 4294967296] has too many elements");
   EXPECT_EQ(refusal("{" + entry("a", "F32", "[2]", "[0,8]") + "," +
                         entry("b", "F32", "[2]", "[4,12]") + "}",
                     12),

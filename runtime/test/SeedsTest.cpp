@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Tensors/Convert.h"
 #include "Tensors/Seeds.h"
+#include "Tensors/Convert.h"
 
 #include <gtest/gtest.h>
 
@@ -143,8 +143,8 @@ TEST(Seeds, BytesAreTheOnesOnRecord) {
                         : kindName == "state" ? ExternalKind::State
                         : kindName == "input" ? ExternalKind::Input
                                               : ExternalKind::OutputGradient;
-    External external{name, {{}, dtype == "bf16" ? DType::BF16 : DType::F32},
-                      kind};
+    External external{
+        name, {{}, dtype == "bf16" ? DType::BF16 : DType::F32}, kind};
     std::vector<int64_t> shape;
     size_t count = 1;
     std::istringstream list(extents);

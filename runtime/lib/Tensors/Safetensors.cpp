@@ -58,8 +58,8 @@ static std::string printShape(const std::vector<int64_t> &shape) {
 /// Bytes of an element, 0 for a type that this reader does not know.
 static uint64_t elementBytes(const std::string &dtype) {
   static const std::map<std::string, uint64_t> sizes = {
-      {"F64", 8}, {"I64", 8}, {"U64", 8}, {"F32", 4},     {"I32", 4},
-      {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},    {"U16", 2},
+      {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4},     {"I32", 4},
+      {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},     {"U16", 2},
       {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
   auto it = sizes.find(dtype);
   return it == sizes.end() ? 0 : it->second;
@@ -176,7 +176,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return SafetensorsFile(std::move(mapping));
 }
 
-const std::map<std::string, SafetensorsEntry> &SafetensorsFile::entries() const {
+const std::map<std::string, SafetensorsEntry> &
+SafetensorsFile::entries() const {
   return mapping->entries;
 }
 
@@ -256,8 +257,9 @@ static bool writeAll(int fd, const void *data, uint64_t bytes) {
   return true;
 }
 
-Status ckpt::rt::writeSafetensors(
-    const std::string &path, const std::vector<SafetensorsTensor> &tensors) {
+Status
+ckpt::rt::writeSafetensors(const std::string &path,
+                           const std::vector<SafetensorsTensor> &tensors) {
   Json json = Json::object();
   std::vector<uint64_t> sizes;
   uint64_t offset = 0;
@@ -268,15 +270,13 @@ Status ckpt::rt::writeSafetensors(
     if (json.contains(tensor.name))
       return Error{"cannot write " + quoted(path) + ": two tensors are named " +
                    quoted(tensor.name)};
-    json[tensor.name] = {
-        {"dtype", tensor.dtype == DType::F32 ? "F32" : "BF16"},
-        {"shape", tensor.shape},
-        {"data_offsets", {offset, offset + bytes}}};
+    json[tensor.name] = {{"dtype", tensor.dtype == DType::F32 ? "F32" : "BF16"},
+                         {"shape", tensor.shape},
+                         {"data_offsets", {offset, offset + bytes}}};
     sizes.push_back(bytes);
     offset += bytes;
   }
-  std::string header =
-      json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string header = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   // The data starts at a multiple of 8.
   header.append((8 - header.size() % 8) % 8, ' ');
   unsigned char length[8];

@@ -43,9 +43,9 @@ SeedRule ckpt::rt::seedRuleOf(ExternalKind kind, const std::string &name,
   if (kind != ExternalKind::Param)
     return {static_cast<float>(unit), 0};
   if (shape.size() >= 2)
-    return {static_cast<float>(
-                unit / std::sqrt(static_cast<double>(shape.back()))),
-            0};
+    return {
+        static_cast<float>(unit / std::sqrt(static_cast<double>(shape.back()))),
+        0};
   return {static_cast<float>(unit / 10), isNormWeight(name) ? 1.0 : 0.0};
 }
 
@@ -59,8 +59,8 @@ void ckpt::rt::fillSeeded(uint64_t seed, const std::string &name, SeedRule rule,
         mix(key + static_cast<uint64_t>(first + i + 1) * 0x9e3779b97f4a7c15u);
     int64_t sum = static_cast<int64_t>((word & 0xffff) + (word >> 16 & 0xffff) +
                                        (word >> 32 & 0xffff) + (word >> 48));
-    float value =
-        static_cast<float>(rule.offset + static_cast<double>(sum - 131070) * scale);
+    float value = static_cast<float>(rule.offset +
+                                     static_cast<double>(sum - 131070) * scale);
     if (dtype == DType::F32)
       static_cast<float *>(dst)[i] = value;
     else

@@ -86,8 +86,8 @@ ckpt_reference_message(const ckpt_reference *reference);
     a parameter (`blocks.3.w`) or an incoming gradient (`grad.out.x`). The
     memory stays the caller's and must live until the run is over. */
 CKPT_REFERENCE_EXPORT int ckpt_reference_set(ckpt_reference *reference,
-                                             const char *name,
-                                             const void *data, size_t bytes);
+                                             const char *name, const void *data,
+                                             size_t bytes);
 
 /** Computes outputs and gradients. Every tensor must have been given.
     `progress` may be null. May be repeated after other tensors were given. */

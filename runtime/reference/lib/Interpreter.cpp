@@ -52,8 +52,8 @@ struct OpView {
   }
   int64_t integer(const char *name) const {
     auto it = op.attributes.find(name);
-    auto *value = it == op.attributes.end() ? nullptr
-                                            : std::get_if<int64_t>(&it->second);
+    auto *value =
+        it == op.attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
     TORCH_CHECK(value, "expected an integer '", name, "'");
     return *value;
   }
@@ -122,17 +122,17 @@ static Tensor norm(const OpView &view, bool centered) {
   if (centered)
     return at::layer_norm(x, last, weight, bias, eps);
   // Takes no undefined tensor for an absent weight, unlike layer_norm.
-  return at::rms_norm(x, last,
-                      weight.defined() ? std::make_optional(weight)
-                                       : std::nullopt,
-                      eps);
+  return at::rms_norm(
+      x, last, weight.defined() ? std::make_optional(weight) : std::nullopt,
+      eps);
 }
 
 /// Pairs (x[2i], x[2i+1]) turned by the angle of (cos[i], sin[i]). Tables:
 /// tokens x d/2 or batch x tokens x d/2, the same for every head.
 static Tensor rope(const OpView &view) {
   Tensor x = view.operand(0);
-  Tensor cos = view.operand(1).unsqueeze(-2), sin = view.operand(2).unsqueeze(-2);
+  Tensor cos = view.operand(1).unsqueeze(-2),
+         sin = view.operand(2).unsqueeze(-2);
   if (view.has("inverse") && view.number("inverse", 1) != 0)
     sin = -sin;
   Tensor pairs = x.unflatten(-1, {-1, 2});
@@ -156,10 +156,9 @@ static Tensor slice(const OpView &view) {
 
 static Tensor transpose(const OpView &view) {
   auto it = view.op.attributes.find("permutation");
-  auto *permutation =
-      it == view.op.attributes.end()
-          ? nullptr
-          : std::get_if<std::vector<int64_t>>(&it->second);
+  auto *permutation = it == view.op.attributes.end()
+                          ? nullptr
+                          : std::get_if<std::vector<int64_t>>(&it->second);
   TORCH_CHECK(permutation, "expected a list of integers 'permutation'");
   return view.operand(0).permute(*permutation);
 }
@@ -226,7 +225,11 @@ Result<std::vector<Tensor>> ckpt::rt::evaluate(const Graph &graph,
       return Error{where + "expected one result, found " +
                    std::to_string(op.results.size())};
     const TensorType &type = graph.values[op.results[0]];
-    OpView view{op, sizes, arithmetic, {}, extentsOf(type, sizes),
+    OpView view{op,
+                sizes,
+                arithmetic,
+                {},
+                extentsOf(type, sizes),
                 arithmetic == Arithmetic::Float64 ? at::kDouble
                                                   : scalarTypeOf(type.dtype)};
     for (int operand : op.operands)

@@ -75,10 +75,9 @@ Tensor Oracle::load(const std::string &name, Arithmetic arithmetic) const {
   for (const External &external : externals)
     if (external.name == name && comesFromCaller(external.kind)) {
       // from_blob wants a pointer to non-const; nothing here writes to it.
-      Tensor tensor =
-          at::from_blob(const_cast<void *>(given.at(name)),
-                        extentsOf(external.type, sizes),
-                        at::TensorOptions(scalarTypeOf(external.type.dtype)));
+      Tensor tensor = at::from_blob(
+          const_cast<void *>(given.at(name)), extentsOf(external.type, sizes),
+          at::TensorOptions(scalarTypeOf(external.type.dtype)));
       return arithmetic == Arithmetic::Float64 ? tensor.to(at::kDouble)
                                                : tensor;
     }
@@ -97,13 +96,14 @@ std::vector<Tensor> Oracle::valuesOf(size_t block, Arithmetic arithmetic,
   return values;
 }
 
-Result<std::vector<Tensor>> Oracle::runBlock(size_t block, Arithmetic arithmetic,
+Result<std::vector<Tensor>> Oracle::runBlock(size_t block,
+                                             Arithmetic arithmetic,
                                              std::vector<Tensor> values) const {
   const BlockKind &kind = program.kinds[blocks[block].kind];
   auto results = evaluate(kind.graph, sizes, arithmetic, std::move(values));
   if (!results.ok())
-    return Error{"block " + std::to_string(block) + " (" + kind.name +
-                 "), " + results.message()};
+    return Error{"block " + std::to_string(block) + " (" + kind.name + "), " +
+                 results.message()};
   return results;
 }
 
@@ -212,12 +212,11 @@ Status Oracle::runBackward(Arithmetic arithmetic,
         if (block != 0)
           continue;
       }
-      std::string name =
-          index < firstInput ? kind.states[index].name
-          : index < firstParam
-              ? kind.inputs[index - firstInput].name
-              : expandName(kind.params[index - firstParam].name,
-                           blocks[block].index);
+      std::string name = index < firstInput ? kind.states[index].name
+                         : index < firstParam
+                             ? kind.inputs[index - firstInput].name
+                             : expandName(kind.params[index - firstParam].name,
+                                          blocks[block].index);
       // Summed over the blocks in the tensor's own type, as autograd does.
       Tensor &sum = gradients["grad." + name];
       if (made[i].defined())
@@ -269,9 +268,10 @@ Status Oracle::run(const Progress &progress) {
     Result<Tensors> own = runPass(Arithmetic::Declared, step);
     if (!own.ok())
       return own.takeError();
-    for (const auto &[name, tensor] : *exact)
+    for (const auto &[name, tensor] : *exact) {
       yardstick[name] = errorOf(own->at(name), tensor);
-    reference = std::move(*exact);
+      reference[name] = tensor.contiguous();
+    }
   } catch (const c10::Error &error) {
     return Error{std::string("the reference failed: ") +
                  error.what_without_backtrace()};

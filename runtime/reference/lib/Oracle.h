@@ -48,7 +48,7 @@ public:
   Result<Comparison> compare(const std::string &name, const void *data,
                              size_t bytes) const;
 
-  /// The reference of an output or a gradient, in float64.
+  /// The reference of an output or a gradient, dense in float64.
   Result<at::Tensor> values(const std::string &name) const;
 
 private:

@@ -20,7 +20,8 @@ struct GraphBuilder {
     return static_cast<int>(graph.values.size()) - 1;
   }
   int op(const std::string &name, std::vector<int> operands,
-         std::vector<Size> dims, std::map<std::string, Attribute> attributes = {},
+         std::vector<Size> dims,
+         std::map<std::string, Attribute> attributes = {},
          DType dtype = DType::F32) {
     int result = value(std::move(dims), dtype);
     graph.ops.push_back(

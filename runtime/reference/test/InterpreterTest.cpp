@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphBuilder.h"
 #include "Interpreter.h"
+#include "GraphBuilder.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ static Result<Tensor> tryOp(const std::string &name,
     for (int64_t extent : operand.sizes())
       dims.push_back(extent);
     indices.push_back(builder.value(dims));
-    values.push_back(arithmetic == Arithmetic::Float64 ? operand
-                                                       : operand.to(at::kFloat));
+    values.push_back(
+        arithmetic == Arithmetic::Float64 ? operand : operand.to(at::kFloat));
   }
   builder.graph.results = {
       builder.op(name, indices, std::move(result), std::move(attributes))};
@@ -56,16 +56,17 @@ static void expectOp(const Tensor &expected, const std::string &name,
   std::vector<Size> dims;
   for (int64_t extent : expected.sizes())
     dims.push_back(extent);
-  for (auto [arithmetic, tolerance] :
-       {std::pair(Arithmetic::Float64, 1e-12),
-        std::pair(Arithmetic::Declared, 2e-6)}) {
+  for (auto [arithmetic, tolerance] : {std::pair(Arithmetic::Float64, 1e-12),
+                                       std::pair(Arithmetic::Declared, 2e-6)}) {
     auto result = tryOp(name, operands, dims, attributes, arithmetic, sizes);
     ASSERT_TRUE(result.ok()) << result.message();
     EXPECT_EQ(result->dtype(),
               arithmetic == Arithmetic::Float64 ? at::kDouble : at::kFloat);
-    EXPECT_TRUE(at::allclose(result->to(at::kDouble), expected, tolerance,
-                             tolerance))
-        << name << "\n" << *result << "\n" << expected;
+    EXPECT_TRUE(
+        at::allclose(result->to(at::kDouble), expected, tolerance, tolerance))
+        << name << "\n"
+        << *result << "\n"
+        << expected;
   }
 }
 
@@ -100,10 +101,9 @@ TEST(Interpreter, SdpaByHand) {
 TEST(Interpreter, SdpaOfOtherKeys) {
   Tensor q = randomTensor({2, 5, 3, 4}, 1), k = randomTensor({2, 7, 3, 4}, 2),
          v = randomTensor({2, 7, 3, 4}, 3);
-  Tensor expected =
-      at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2),
-                                       v.transpose(1, 2))
-          .transpose(1, 2);
+  Tensor expected = at::scaled_dot_product_attention(
+                        q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
+                        .transpose(1, 2);
   expectOp(expected, "sdpa", {q, k, v});
 }
 
@@ -129,8 +129,8 @@ TEST(Interpreter, RopeIsComplexMultiplication) {
   Tensor x = randomTensor({2, 5, 3, 8}, 1);
   Tensor pairs = at::view_as_complex(x.reshape({2, 5, 3, 4, 2}));
   for (bool perBatch : {false, true}) {
-    Tensor angle = perBatch ? randomTensor({2, 5, 4}, 2)
-                            : randomTensor({5, 4}, 2);
+    Tensor angle =
+        perBatch ? randomTensor({2, 5, 4}, 2) : randomTensor({5, 4}, 2);
     // As the f32 tables have it, for both arithmetics.
     Tensor cos = angle.cos().to(at::kFloat).to(at::kDouble),
            sin = angle.sin().to(at::kFloat).to(at::kDouble);
@@ -150,7 +150,8 @@ TEST(Interpreter, Elementwise) {
     silu.data_ptr<double>()[i] = v / (1 + std::exp(-v));
     erf.data_ptr<double>()[i] = v / 2 * (1 + std::erf(v / std::sqrt(2.0)));
     tanh.data_ptr<double>()[i] =
-        v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+        v / 2 *
+        (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
   }
   expectOp(silu, "silu", {x});
   expectOp(erf, "gelu", {x}, {{"approximate", std::string("erf")}});
@@ -199,11 +200,10 @@ TEST(Interpreter, CastRoundsInDeclaredTypesAlone) {
   Tensor declared = unary("cast", DType::F32, DType::BF16, x.to(at::kFloat),
                           Arithmetic::Declared);
   EXPECT_EQ(declared.dtype(), at::kBFloat16);
-  EXPECT_TRUE(at::equal(declared.to(at::kDouble),
-                        tensorOf({1, 1 + 4 * 0x1p-8}, {2})));
-  EXPECT_TRUE(at::equal(unary("cast", DType::F32, DType::BF16, x,
-                              Arithmetic::Float64),
-                        x));
+  EXPECT_TRUE(
+      at::equal(declared.to(at::kDouble), tensorOf({1, 1 + 4 * 0x1p-8}, {2})));
+  EXPECT_TRUE(at::equal(
+      unary("cast", DType::F32, DType::BF16, x, Arithmetic::Float64), x));
 }
 
 // 256 + 1 + 1 in bf16 (8 bits): each sum of its own would stay 256; summed in
@@ -212,8 +212,8 @@ TEST(Interpreter, Bf16LinearSumsInF32) {
   GraphBuilder builder;
   int x = builder.value({Size(1), Size(3)}, DType::BF16);
   int weight = builder.value({Size(1), Size(3)}, DType::BF16);
-  builder.graph.results = {builder.op("linear", {x, weight}, {Size(1), Size(1)},
-                                      {}, DType::BF16)};
+  builder.graph.results = {
+      builder.op("linear", {x, weight}, {Size(1), Size(1)}, {}, DType::BF16)};
   Tensor ones = at::ones({1, 3}, at::kBFloat16);
   Tensor values = tensorOf({256, 1, 1}, {1, 3}).to(at::kBFloat16);
   auto results =
@@ -232,9 +232,8 @@ TEST(Interpreter, NormsTakeMixedTypes) {
       GraphBuilder builder;
       int x = builder.value({Size(4), Size(8)}, type);
       int weight = builder.value({Size(8)}, weightType);
-      builder.graph.results = {builder.op(name, {x, weight},
-                                          {Size(4), Size(8)}, {{"eps", 1e-6}},
-                                          type)};
+      builder.graph.results = {builder.op(name, {x, weight}, {Size(4), Size(8)},
+                                          {{"eps", 1e-6}}, type)};
       Tensor rows = randomTensor({4, 8}, 1).to(scalarTypeOf(type));
       Tensor gains = randomTensor({8}, 2).to(scalarTypeOf(weightType));
       auto exact = evaluate(builder.graph, {}, Arithmetic::Float64,
@@ -244,8 +243,8 @@ TEST(Interpreter, NormsTakeMixedTypes) {
       ASSERT_TRUE(own.ok()) << own.message();
       EXPECT_EQ((*own)[0].dtype(), scalarTypeOf(type));
       // At most one rounding to bf16 of the product, and one of the gain's.
-      EXPECT_TRUE(at::allclose((*own)[0].to(at::kDouble), (*exact)[0], 0x1p-7,
-                               1e-6));
+      EXPECT_TRUE(
+          at::allclose((*own)[0].to(at::kDouble), (*exact)[0], 0x1p-7, 1e-6));
     }
 }
 
@@ -255,11 +254,11 @@ TEST(Interpreter, SaysWhatIsWrong) {
             "op 0 'tan': the reference does not know this op");
   EXPECT_EQ(tryOp("silu", {x}, {Size(3)}).message(),
             "op 0 'silu': expected a result of shape [3], found [2]");
-  EXPECT_EQ(tryOp("gelu", {x}, {Size(2)},
-                  {{"approximate", std::string("sigmoid")}})
-                .message(),
-            "op 0 'gelu': expected 'tanh' or 'erf' as 'approximate', found "
-            "'sigmoid'");
+  EXPECT_EQ(
+      tryOp("gelu", {x}, {Size(2)}, {{"approximate", std::string("sigmoid")}})
+          .message(),
+      "op 0 'gelu': expected 'tanh' or 'erf' as 'approximate', found "
+      "'sigmoid'");
   EXPECT_EQ(tryOp("slice", {x}, {Size(1)},
                   {{"dim", int64_t(0)},
                    {"offset", std::string("m")},

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphBuilder.h"
 #include "Oracle.h"
+#include "AdapterProgram.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -13,49 +13,6 @@
 #include <cmath>
 
 using namespace ckpt::rt;
-
-constexpr int64_t width = 6, rank = 2;
-
-/// Two blocks of a frozen linear with an adapter, a gain shared by both and a
-/// conditioning row; everything but `w` has a gradient:
-///   n = rms_norm x gain;  z = n w^T + 0.5 (n a^T) b^T
-///   y = x + silu(z cond)
-static Program makeProgram(DType dtype, bool stateGradient = true) {
-  Size rows = Size::symbol("rows");
-  TensorType act{{rows, width}, dtype}, row{{1, width}, dtype},
-      square{{width, width}, dtype}, down{{rank, width}, dtype},
-      up{{width, rank}, dtype}, gain{{width}, dtype};
-  GraphBuilder b;
-  int x = b.value(act.dims, dtype), cond = b.value(row.dims, dtype),
-      w = b.value(square.dims, dtype), a = b.value(down.dims, dtype),
-      u = b.value(up.dims, dtype), g = b.value(gain.dims, dtype);
-  int n = b.op("rms_norm", {x, g}, act.dims, {{"eps", 1e-6}}, dtype);
-  int base = b.op("linear", {n, w}, act.dims, {}, dtype);
-  int low = b.op("linear", {n, a}, {rows, rank}, {}, dtype);
-  int lora = b.op("linear", {low, u}, act.dims, {}, dtype);
-  int half = b.op("scale", {lora}, act.dims, {{"factor", 0.5}}, dtype);
-  int z = b.op("add", {base, half}, act.dims, {}, dtype);
-  int m = b.op("mul", {z, cond}, act.dims, {}, dtype);
-  int s = b.op("silu", {m}, act.dims, {}, dtype);
-  b.graph.results = {b.op("add", {x, s}, act.dims, {}, dtype)};
-
-  BlockKind kind;
-  kind.name = "adapter";
-  kind.states = {{"x", act, stateGradient}};
-  kind.inputs = {{"cond", row, true}};
-  kind.params = {{"blocks.{i}.w", square, false},
-                 {"blocks.{i}.a", down, true},
-                 {"blocks.{i}.b", up, true},
-                 {"gain", gain, true}};
-  kind.results = {act};
-  kind.graph = b.graph;
-
-  Program program;
-  program.sizes = {{"rows", std::nullopt}};
-  program.kinds = {kind};
-  program.stacks = {{"model", {0, 0}}};
-  return program;
-}
 
 namespace {
 /// An oracle with its tensors, normal (0, 1) by default.
@@ -116,7 +73,7 @@ struct Harness {
 // Central differences of step 2^-9: the error is h^2/6 times the third
 // derivative, some 1e-6 here; the step that f32 really takes is divided by.
 TEST(Oracle, GradientsAreFiniteDifferences) {
-  Harness h(makeProgram(DType::F32));
+  Harness h(makeAdapterProgram(DType::F32));
   h.run();
   std::map<std::string, at::Tensor> gradients;
   for (const External &external : h.externals)
@@ -145,14 +102,15 @@ TEST(Oracle, GradientsAreFiniteDifferences) {
 // The whole program as one autograd graph, without blocks: what is summed over
 // blocks and passed between them comes out the same.
 TEST(Oracle, BlockByBlockIsTheWhole) {
-  Harness h(makeProgram(DType::F32));
+  Harness h(makeAdapterProgram(DType::F32));
   h.run();
   std::map<std::string, at::Tensor> leaf;
   for (auto &[name, tensor] : h.tensors)
     leaf[name] = tensor.to(at::kDouble).set_requires_grad(true);
   at::Tensor x = leaf["x"];
   for (std::string block : {"blocks.0.", "blocks.1."}) {
-    at::Tensor n = x * (x.square().mean(-1, true) + 1e-6).rsqrt() * leaf["gain"];
+    at::Tensor n =
+        x * (x.square().mean(-1, true) + 1e-6).rsqrt() * leaf["gain"];
     at::Tensor z =
         n.matmul(leaf[block + "w"].t()) +
         0.5 * n.matmul(leaf[block + "a"].t()).matmul(leaf[block + "b"].t());
@@ -177,7 +135,7 @@ TEST(Oracle, BlockByBlockIsTheWhole) {
 // does anything that is not finite.
 TEST(Oracle, BoundCatchesWrongTensors) {
   for (DType dtype : {DType::F32, DType::BF16}) {
-    Harness h(makeProgram(dtype), 16);
+    Harness h(makeAdapterProgram(dtype), 16);
     h.run();
     double slack = dtype == DType::BF16 ? 0x1p-10 : 0x1p-17;
     double factor = dtype == DType::BF16 ? 1.5 : 3;
@@ -211,10 +169,10 @@ TEST(Oracle, BoundCatchesWrongTensors) {
 
 // Incoming gradient zero: all gradients are zero, and errors absolute.
 TEST(Oracle, ZeroReferenceIsComparedAbsolutely) {
-  Harness h(makeProgram(DType::F32));
+  Harness h(makeAdapterProgram(DType::F32));
   h.tensors["grad.out.x"].zero_();
   h.run();
-  at::Tensor zero = at::zeros({width}, at::kFloat);
+  at::Tensor zero = at::zeros({adapterWidth}, at::kFloat);
   Comparison same = h.compare("grad.gain", zero);
   EXPECT_EQ(same.error, 0);
   EXPECT_EQ(same.bound, 0x1p-17);
@@ -227,7 +185,8 @@ TEST(Oracle, ZeroReferenceIsComparedAbsolutely) {
 
 // One block of two is not the two, and the second's parameters are not asked.
 TEST(Oracle, LimitTakesTheFirstBlocks) {
-  Harness whole(makeProgram(DType::F32)), first(makeProgram(DType::F32), 3, 1);
+  Harness whole(makeAdapterProgram(DType::F32)),
+      first(makeAdapterProgram(DType::F32), 3, 1);
   EXPECT_FALSE(first.tensors.count("blocks.1.w"));
   for (auto &[name, tensor] : first.tensors) {
     tensor = whole.tensors.at(name);
@@ -273,8 +232,9 @@ TEST(Oracle, SeveralStatesAndStacks) {
   auto oracle = Oracle::create(program, std::nullopt, {});
   ASSERT_TRUE(oracle.ok()) << oracle.message();
   std::map<std::string, std::vector<float>> given = {
-      {"x", {1, 2}},     {"y", {3, 4}},     {"b.0.p", {5, 6}},
-      {"b.0.q", {0, 0}}, {"c.0.p", {7, 8}}, {"c.0.q", {0, 0}},
+      {"x", {1, 2}},           {"y", {3, 4}},
+      {"b.0.p", {5, 6}},       {"b.0.q", {0, 0}},
+      {"c.0.p", {7, 8}},       {"c.0.q", {0, 0}},
       {"grad.out.x", {1, 10}}, {"grad.out.y", {100, 1000}}};
   for (auto &[name, values] : given)
     ASSERT_TRUE((*oracle)->set(name, values.data(), 8).ok());
@@ -305,9 +265,10 @@ TEST(Oracle, SeveralStatesAndStacks) {
 
 TEST(Oracle, SaysWhatIsWrong) {
   float values[64] = {};
-  auto made = Oracle::create(makeProgram(DType::F32), std::nullopt, {});
+  auto made = Oracle::create(makeAdapterProgram(DType::F32), std::nullopt, {});
   EXPECT_FALSE(made.ok());
-  made = Oracle::create(makeProgram(DType::F32), std::nullopt, {{"rows", 3}});
+  made = Oracle::create(makeAdapterProgram(DType::F32), std::nullopt,
+                        {{"rows", 3}});
   ASSERT_TRUE(made.ok());
   Oracle &oracle = **made;
   EXPECT_EQ(oracle.set("q", values, 4).message(),
@@ -322,14 +283,14 @@ TEST(Oracle, SaysWhatIsWrong) {
   EXPECT_EQ(oracle.compare("x", values, 72).message(),
             "tensor 'x': expected an output or a gradient of the program, "
             "found no such");
-  Harness h(makeProgram(DType::F32));
+  Harness h(makeAdapterProgram(DType::F32));
   h.run();
   EXPECT_EQ(h.oracle->compare("out.x", values, 4).message(),
             "tensor 'out.x': expected 72 bytes, found 4");
 }
 
 TEST(Oracle, NamesTheBlockAndOpOfAFailure) {
-  Program program = makeProgram(DType::F32);
+  Program program = makeAdapterProgram(DType::F32);
   program.kinds[0].graph.ops[4].name = "halve";
   Harness h(program);
   EXPECT_EQ(h.oracle->run({}).message(),
