@@ -7,9 +7,9 @@
 /// \file
 /// One pass over the list with a vector clock per stream: for each stream, how
 /// many commands of every stream are known to be done. Memory is followed by
-/// what the commands do to bytes: a buffer is present from its write until
-/// another write covers any of its bytes. `Buffer::begin` and `end` play no
-/// part in that; whether they agree with it is looked at apart.
+/// what the commands do to bytes: a buffer can be read from its write
+/// until another write covers any of its bytes. `Buffer::begin` and `end` play
+/// no part in that; whether they agree with it is looked at apart.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ private:
   Status access(int index);
   Status read(int index, int buffer);
   Status write(int index, int buffer);
-  Status cover(int index, int written, int present);
+  Status cover(int index, int written, int covered);
   bool mayShare(int index, int read, int written) const;
 
   /// `earlier` is done before `later` starts.
@@ -76,8 +76,13 @@ private:
   std::vector<Clock> eventClock;
   std::vector<int> recordOf;
   std::array<Clock, numStreams> now{};
-  /// Buffers present in the arena by offset; they never overlap.
-  std::map<int64_t, int> present;
+  /// The arena by offset: whose bytes are there. They never overlap; what is
+  /// left of a buffer that was partly written over is here too.
+  struct Piece {
+    int64_t end;
+    int buffer;
+  };
+  std::map<int64_t, Piece> pieces;
   std::vector<int> slotContents;
   std::vector<int> bufferOfExternal;
 };
@@ -282,26 +287,26 @@ bool Verifier::mayShare(int index, int read, int written) const {
   return true;
 }
 
-// `index` writes `written` over bytes of `present`.
-Status Verifier::cover(int index, int written, int present) {
-  History &past = history[present];
+// `index` writes `written` over bytes of `covered`.
+Status Verifier::cover(int index, int written, int covered) {
+  History &past = history[covered];
   for (int user : past.lastUser) {
     if (user < 0 || isBefore(user, index))
       continue;
     if (user == index) {
-      if (past.writer != index && mayShare(index, present, written))
+      if (past.writer != index && mayShare(index, covered, written))
         continue;
       return Error{commandName(index) + ": expected " + bufferName(written) +
-                   " and " + bufferName(present) +
+                   " and " + bufferName(covered) +
                    " apart, as both are its operands, found them on the same "
                    "bytes"};
     }
     return Error{commandName(index) + " writes " + bufferName(written) +
                  ": expected to run after " + commandName(user) +
-                 ", which uses " + bufferName(present) +
+                 ", which uses " + bufferName(covered) +
                  " in the same place, found nothing that orders them"};
   }
-  if (present != written) {
+  if (covered != written && past.coveredBy < 0) {
     past.coveredBy = index;
     past.coveringBuffer = written;
   }
@@ -312,19 +317,22 @@ Status Verifier::write(int index, int buffer) {
   const Buffer &info = schedule.buffers[buffer];
   switch (info.space) {
   case Space::Arena: {
-    auto at = present.lower_bound(info.offset);
-    if (at != present.begin()) {
-      auto before = std::prev(at);
-      const Buffer &low = schedule.buffers[before->second];
-      if (low.offset + low.bytes > info.offset)
-        at = before;
-    }
-    while (at != present.end() && at->first < info.offset + info.bytes) {
-      if (Status status = cover(index, buffer, at->second); !status.ok())
+    int64_t begin = info.offset, end = info.offset + info.bytes;
+    auto at = pieces.lower_bound(begin);
+    if (at != pieces.begin() && std::prev(at)->second.end > begin)
+      --at;
+    while (at != pieces.end() && at->first < end) {
+      auto [from, piece] = *at;
+      if (Status status = cover(index, buffer, piece.buffer); !status.ok())
         return status;
-      at = present.erase(at);
+      at = pieces.erase(at);
+      // The users of what is left over still count for the next write there.
+      if (from < begin)
+        pieces[from] = {begin, piece.buffer};
+      if (piece.end > end)
+        at = pieces.insert(at, {end, {piece.end, piece.buffer}});
     }
-    present[info.offset] = buffer;
+    pieces[begin] = {end, buffer};
     break;
   }
   case Space::Host: {
