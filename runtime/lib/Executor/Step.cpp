@@ -42,6 +42,7 @@ Status StepImpl::prepare() {
     externalBytes.push_back(*bytes);
   }
   bound.resize(schedule->externals.size());
+  order.reserve(schedule->externals.size());
 
   Result<std::unique_ptr<Module>> loaded =
       device->loadModule(program->object.data(), program->object.size());
@@ -168,7 +169,7 @@ Status StepImpl::takeBindings(Lease &lease, bool backward) const {
 Status StepImpl::checkOverlaps() {
   if (!bindingsChanged)
     return {};
-  std::vector<int> order;
+  order.clear();
   for (size_t i = 0; i < bound.size(); ++i)
     if (bound[i] && externalBytes[i])
       order.push_back(int(i));
@@ -256,6 +257,8 @@ Status Step::run() {
 }
 
 const Schedule &Step::schedule() const { return *impl->schedule; }
+
+std::shared_ptr<PinnedPool> Step::hostMemory() const { return impl->pool; }
 
 StepStatistics Step::statistics() const {
   StepStatistics counts = impl->counts;

@@ -120,6 +120,8 @@ public:
   Status run();
 
   const Schedule &schedule() const;
+  /// The pool, for `StepOptions::pool` of another step.
+  std::shared_ptr<PinnedPool> hostMemory() const;
   StepStatistics statistics() const;
   /// `StepOptions::measure`: start and end of every command in seconds since
   /// the last forward began, the time between forward and backward left out.

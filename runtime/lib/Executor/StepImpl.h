@@ -92,6 +92,8 @@ struct StepImpl {
   std::vector<void *> bound;
   /// A binding changed since overlaps were looked for.
   bool bindingsChanged = true;
+  /// Room for `checkOverlaps`: the bound externals by address.
+  std::vector<int> order;
 
   std::vector<std::unique_ptr<Lease>> leases;
   std::vector<Lease *> freeLeases;
