@@ -41,6 +41,11 @@ std::vector<int> ckpt::rt::usedKinds(const Program &program) {
   return used;
 }
 
+Role ckpt::rt::roleOf(const PlannedStep &plan, int block) {
+  const Segment &segment = plan.segments[plan.blocks[block].segment];
+  return {segment.checkpointed, block == segment.first, block == 0};
+}
+
 std::string Role::str() const {
   if (firstOfStep)
     return checkpointed ? "first" : "first, plain";

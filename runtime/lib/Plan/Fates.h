@@ -14,7 +14,7 @@
 #ifndef CKPT_RT_PLAN_FATES_H
 #define CKPT_RT_PLAN_FATES_H
 
-#include "Program/Program.h"
+#include "Plan/Policy.h"
 
 #include <string>
 
@@ -35,6 +35,9 @@ struct Role {
            firstOfStep == other.firstOfStep;
   }
 };
+
+/// Where block `block` of the step stands.
+Role roleOf(const PlannedStep &plan, int block);
 
 struct Decision {
   Fate fate = Fate::Keep;

@@ -179,8 +179,7 @@ Result<PlannedStep> ckpt::rt::applyPolicy(const Program &program,
     BlockPlan &block = plan.blocks[i];
     const BlockKind &kind = program.kinds[block.ref.kind];
     const Segment &segment = plan.segments[block.segment];
-    Role role{segment.checkpointed, i == segment.first, i == 0};
-    block.demand.fates = fatesOf(kind, controls, role);
+    block.demand.fates = fatesOf(kind, controls, roleOf(plan, i));
     bool endsSegment = i + 1 == segment.first + segment.count;
     block.demand.replayResults =
         endsSegment ? std::vector<bool>(kind.results.size())

@@ -1,0 +1,56 @@
+//===- Options.h - what the command line asks for ---------------*- C++ -*-===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CKPT_TOOLS_CKPT_RUN_OPTIONS_H
+#define CKPT_TOOLS_CKPT_RUN_OPTIONS_H
+
+#include "Program/Program.h"
+#include "Program/Result.h"
+
+namespace ckpt::run {
+
+constexpr int exitDone = 0;
+/// A check is out, or the machine failed.
+constexpr int exitFailed = 1;
+constexpr int exitBadInput = 2;
+
+/// The controls that were given; the rest is the artifact's default.
+struct ControlFlags {
+  std::optional<rt::Backend> backend;
+  std::optional<int64_t> interval, segmentStride, pinMemoryMaxBuckets;
+  bool attentionOnce = false, offloadAttention = false;
+};
+
+struct Options {
+  std::string file;
+  ControlFlags controls;
+  rt::SizeValues sizes;
+  /// The first so many blocks of each stack.
+  std::optional<int64_t> blocks;
+
+  int64_t steps = 1;
+  uint64_t seed = 0;
+  std::string weights, inputs, saveOutputs;
+  bool check = false;
+
+  bool planOnly = false, printSchedule = false, policies = false;
+  std::string profile = "host";
+  bool json = false;
+  std::string trace, picture;
+};
+
+/// Fills `options`, or returns the exit code when there is nothing to run:
+/// help was printed, or a flag was wrong and the message is out.
+std::optional<int> parseOptions(int argc, char **argv, Options &options);
+
+/// With `--backend` a fresh start, without it the defaults with the given
+/// flags over them.
+rt::Controls controlsOf(const ControlFlags &flags,
+                        const rt::Controls &defaults);
+
+} // namespace ckpt::run
+
+#endif // CKPT_TOOLS_CKPT_RUN_OPTIONS_H
