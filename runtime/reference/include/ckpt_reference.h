@@ -47,6 +47,10 @@ typedef struct ckpt_reference_options {
   const char *const *size_names;
   const int64_t *size_values;
   size_t num_sizes;
+  /** LibTorch's threads; 0 = 1. They spin while they wait, which slows a busy
+      machine tenfold: for more than one, set OMP_WAIT_POLICY=passive in the
+      environment before the library is opened. */
+  int threads;
 } ckpt_reference_options;
 
 /** How far a tensor is from the float64 reference, by Frobenius norms. */

@@ -9,6 +9,7 @@
 #include "Oracle.h"
 #include "Program/Artifact.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -50,7 +51,12 @@ int ckpt_reference_create(const ckpt_reference_options *options,
   std::optional<int64_t> limit;
   if (options->blocks >= 0)
     limit = options->blocks;
-  auto oracle = Oracle::create(std::move(*program), limit, sizes);
+  if (options->threads < 0)
+    return (*reference)
+        ->fail("threads: expected at least 0, found " +
+               std::to_string(options->threads));
+  auto oracle = Oracle::create(std::move(*program), limit, sizes,
+                               std::max(1, options->threads));
   if (!oracle.ok())
     return (*reference)->fail(oracle.message());
   (*reference)->oracle = std::move(*oracle);

@@ -14,9 +14,6 @@
 using namespace ckpt::rt;
 using at::Tensor;
 
-/// Enough for CI's machines, and the same everywhere.
-constexpr int numThreads = 2;
-
 static bool comesFromCaller(ExternalKind kind) {
   return kind != ExternalKind::Output && kind != ExternalKind::Gradient;
 }
@@ -30,7 +27,8 @@ Oracle::Oracle(Program program, SizeValues sizes, std::vector<BlockRef> blocks)
 
 Result<std::unique_ptr<Oracle>> Oracle::create(Program program,
                                                std::optional<int64_t> limit,
-                                               const SizeValues &sizes) {
+                                               const SizeValues &sizes,
+                                               int threads) {
   Result<SizeValues> bound = bindSizes(program, sizes);
   if (!bound.ok())
     return bound.takeError();
@@ -46,7 +44,7 @@ Result<std::unique_ptr<Oracle>> Oracle::create(Program program,
       if (dim.evaluate(oracle->sizes).value_or(-1) < 0)
         return Error{"tensor " + quoted(external.name) + ": extent " +
                      dim.str() + " has no value of at least 0"};
-  at::set_num_threads(numThreads);
+  at::set_num_threads(threads);
   return std::move(oracle);
 }
 

@@ -34,9 +34,12 @@ class Oracle {
 public:
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
+  /// `limit`: the first so many blocks of each stack. `threads`: LibTorch's,
+  /// for the whole process.
   static Result<std::unique_ptr<Oracle>> create(Program program,
                                                 std::optional<int64_t> limit,
-                                                const SizeValues &sizes);
+                                                const SizeValues &sizes,
+                                                int threads = 1);
 
   /// Gives a state, input, parameter or incoming gradient, dense in its type.
   /// The memory must live until run() is over.

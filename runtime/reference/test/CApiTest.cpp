@@ -116,6 +116,11 @@ TEST_F(ReferenceCApi, FailuresAreMessages) {
   EXPECT_NE(message(), "");
   api.destroy(reference);
   artifact[artifact.size() / 2] ^= 1;
+  options.threads = -1;
+  EXPECT_NE(api.create(&options, &reference), 0);
+  EXPECT_EQ(message(), "threads: expected at least 0, found -1");
+  api.destroy(reference);
+  options.threads = 0;
   names[0] = "row";
   EXPECT_NE(api.create(&options, &reference), 0);
   EXPECT_NE(message().find("row"), std::string::npos);

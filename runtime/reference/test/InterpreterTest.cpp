@@ -223,6 +223,42 @@ TEST(Interpreter, Bf16LinearSumsInF32) {
   EXPECT_EQ((*results)[0].item<double>(), 258);
 }
 
+// PyTorch's own attention in bf16, and its gradients, are there on a CPU and
+// within a few roundings (2^-8 each) of the definition.
+TEST(Interpreter, SdpaInBf16) {
+  GraphBuilder builder;
+  std::vector<Size> queries{Size(2), Size(40), Size(3), Size(32)},
+      keys{Size(2), Size(7), Size(3), Size(32)};
+  int q = builder.value(queries, DType::BF16),
+      k = builder.value(keys, DType::BF16),
+      v = builder.value(keys, DType::BF16);
+  builder.graph.results = {
+      builder.op("sdpa", {q, k, v}, queries, {}, DType::BF16)};
+  std::vector<Tensor> exact, own;
+  for (uint64_t seed : {1, 2, 3}) {
+    Tensor x = randomTensor({2, seed == 1 ? 40 : 7, 3, 32}, seed);
+    own.push_back(x.to(at::kBFloat16).requires_grad_());
+    exact.push_back(own.back().detach().to(at::kDouble).requires_grad_());
+  }
+  for (auto *tensors : {&exact, &own}) {
+    auto results =
+        evaluate(builder.graph, {},
+                 tensors == &exact ? Arithmetic::Float64 : Arithmetic::Declared,
+                 *tensors);
+    ASSERT_TRUE(results.ok()) << results.message();
+    (*results)[0].sum().backward();
+    tensors->push_back((*results)[0].detach());
+  }
+  auto distance = [](const Tensor &a, const Tensor &b) {
+    return ((a.to(at::kDouble) - b).norm() / b.norm()).item<double>();
+  };
+  EXPECT_LT(distance(own[3], exact[3]), 4 * 0x1p-8);
+  EXPECT_GT(distance(own[3], exact[3]), 0);
+  // The gradient of a sum of softmax rows: of v alone it is not near zero.
+  EXPECT_LT(distance(own[2].grad(), exact[2].grad()), 4 * 0x1p-8);
+  EXPECT_TRUE(own[0].grad().isfinite().all().item<bool>());
+}
+
 // bf16 rows with f32 weights, and the other way round.
 TEST(Interpreter, NormsTakeMixedTypes) {
   for (const char *name : {"layer_norm", "rms_norm"})
