@@ -64,7 +64,7 @@ void ckpt::rt::releaseCopied(Draft &draft) {
   }
 }
 
-void ckpt::rt::advanceCopiesIn(Draft &draft) {
+void ckpt::rt::advanceCopiesIn(Draft &draft, Lookahead lookahead) {
   std::vector<int> copies;
   for (size_t n = draft.forwardEnd; n < draft.nodes.size(); ++n)
     if (draft.nodes[n].command.kind == Command::Kind::CopyIn)
@@ -108,7 +108,17 @@ void ckpt::rt::advanceCopiesIn(Draft &draft) {
       held[buffer.end] -= alignedBytes(buffer.bytes);
     }
   std::partial_sum(held.begin(), held.end(), held.begin());
-  int64_t peak = *std::max_element(held.begin(), held.end());
+  int64_t limit = *std::max_element(held.begin(), held.end());
+  int64_t largest = 0;
+  for (int copy : copies)
+    largest = std::max(
+        largest,
+        alignedBytes(
+            draft.buffers[draft.nodes[copy].command.buffers[1]].bytes));
+  if (lookahead == Lookahead::Spare)
+    limit -= largest;
+  if (lookahead == Lookahead::None)
+    limit = 0;
 
   int previous = draft.forwardEnd;
   for (size_t c = 0; c < copies.size(); ++c) {
@@ -118,7 +128,7 @@ void ckpt::rt::advanceCopiesIn(Draft &draft) {
     int earliest = runOf[c] > 0 ? draft.runs[runOf[c] - 1] : draft.forwardEnd;
     int wanted = std::max({place[c], earliest, previous});
     int chosen = std::max(wanted, runStart);
-    while (chosen > wanted && held[chosen - 1] + bytes <= peak)
+    while (chosen > wanted && held[chosen - 1] + bytes <= limit)
       --chosen;
     for (int n = chosen; n < runStart; ++n)
       held[n] += bytes;

@@ -56,6 +56,8 @@ struct Draft {
   /// First nodes of the stretches of the backward that work on one block.
   std::vector<int> runs;
   int64_t arenaBytes = 0;
+  /// The arena is at most 1.02 times the largest sum of live bytes.
+  bool isTight = false;
 
   bool isCompute(int node) const {
     return nodes[node].command.stream == StreamKind::Compute;
@@ -73,13 +75,19 @@ struct Request {
   const Profile &profile;
 };
 
+/// How much of the arena's spare room copies in may take before their reader's
+/// block: all of it, all but the room of the largest copy, or none. Copies
+/// that come early leave less choice of places.
+enum class Lookahead { Full, Spare, None };
+
 int64_t alignedBytes(int64_t bytes);
 
 Result<Draft> unroll(const Request &request);
 void shareInPlace(Draft &draft);
 void releaseCopied(Draft &draft);
-void advanceCopiesIn(Draft &draft);
-Status placeBuffers(Draft &draft);
+void advanceCopiesIn(Draft &draft, Lookahead lookahead);
+/// `isLast`: no other draft will be tried, so the search may take its time.
+Status placeBuffers(Draft &draft, bool isLast);
 /// Fills commands, forwardEnd, buffers and numEvents.
 void emitCommands(const Draft &draft, Schedule &schedule);
 

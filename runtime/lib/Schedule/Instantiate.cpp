@@ -33,6 +33,24 @@ void choosePinned(std::vector<HostSlot> &slots, const Controls &controls) {
     slot.pinned = isPinned[slot.bytes];
 }
 
+// Copies in go as far ahead as leaves an arena without holes.
+Status placeCopiesAndBuffers(Draft &draft) {
+  bool hasCopies = !draft.slots.empty();
+  for (Lookahead lookahead :
+       {Lookahead::Full, Lookahead::Spare, Lookahead::None}) {
+    bool isLast = !hasCopies || lookahead == Lookahead::None;
+    Draft attempt = draft;
+    advanceCopiesIn(attempt, lookahead);
+    if (Status status = placeBuffers(attempt, isLast); !status.ok())
+      return status;
+    if (!isLast && !attempt.isTight)
+      continue;
+    draft = std::move(attempt);
+    break;
+  }
+  return {};
+}
+
 } // namespace
 
 Result<Schedule> ckpt::rt::instantiate(const Program &program,
@@ -64,8 +82,7 @@ Result<Schedule> ckpt::rt::instantiate(const Program &program,
     return draft.takeError();
   shareInPlace(*draft);
   releaseCopied(*draft);
-  advanceCopiesIn(*draft);
-  if (Status status = placeBuffers(*draft); !status.ok())
+  if (Status status = placeCopiesAndBuffers(*draft); !status.ok())
     return Error{status.message()};
   choosePinned(draft->slots, controls);
   schedule.slots = std::move(draft->slots);

@@ -123,7 +123,7 @@ void ckpt::rt::setLifetimes(const Draft &draft, const std::vector<int> &at,
     }
 }
 
-Status ckpt::rt::placeBuffers(Draft &draft) {
+Status ckpt::rt::placeBuffers(Draft &draft, bool isLast) {
   std::vector<int> at(draft.nodes.size() + 1);
   for (size_t n = 0; n < at.size(); ++n)
     at[n] = int(n);
@@ -160,7 +160,8 @@ Status ckpt::rt::placeBuffers(Draft &draft) {
     extent.end = std::max(extent.end, draft.buffers[b].end);
   }
 
-  Placement placement = placeExtents(extents);
+  Placement placement = placeExtents(extents, isLast ? 1.0 : 0.3);
+  draft.isTight = placement.bytes - placement.live <= placement.live / 50;
   for (size_t b = 0; b < draft.buffers.size(); ++b) {
     Buffer &buffer = draft.buffers[b];
     if (buffer.space != Space::Arena)

@@ -14,12 +14,13 @@ using namespace ckpt::rt;
 namespace {
 
 /// Steps that all attempts together may take, of about a nanosecond each.
-constexpr int64_t stepBudget = 150'000'000;
+constexpr double stepBudget = 150e6;
 
 class Placer {
 public:
-  explicit Placer(const std::vector<Extent> &extents)
-      : extents(extents), pressure(extents.size()) {
+  Placer(const std::vector<Extent> &extents, double effort)
+      : extents(extents), budget(int64_t(effort * stepBudget)),
+        pressure(extents.size()) {
     measure();
     best.offsets.assign(extents.size(), 0);
     best.bytes = INT64_MAX;
@@ -55,9 +56,10 @@ private:
   bool isGoodEnough() const {
     return best.bytes <= live || best.bytes - live <= live / 50;
   }
-  bool isSpent() const { return steps > stepBudget; }
+  bool isSpent() const { return steps > budget; }
 
   const std::vector<Extent> &extents;
+  const int64_t budget;
   /// Per extent: the most bytes that are held at one time of its life.
   std::vector<int64_t> pressure;
   int64_t live = 0;
@@ -305,6 +307,7 @@ Placement Placer::run() {
 
 } // namespace
 
-Placement ckpt::rt::placeExtents(const std::vector<Extent> &extents) {
-  return Placer(extents).run();
+Placement ckpt::rt::placeExtents(const std::vector<Extent> &extents,
+                                 double effort) {
+  return Placer(extents, effort).run();
 }

@@ -32,7 +32,8 @@ struct Placement {
 /// live bytes, a bounded search goes on. Offsets are sums of sizes, so sizes
 /// that are multiples of an alignment give offsets that are. The same input
 /// gives the same result. The sum of all bytes must fit 63 bits.
-Placement placeExtents(const std::vector<Extent> &extents);
+/// `effort` scales the bound on the search: 1 is about 0.2 s.
+Placement placeExtents(const std::vector<Extent> &extents, double effort = 1.0);
 
 } // namespace ckpt::rt
 
