@@ -213,6 +213,8 @@ Status SafetensorsFile::read(const std::string &name,
     return Error{"tensor " + quoted(name) + " in " + quoted(mapping->path) +
                  ": expected shape " + printShape(shape) + ", found " +
                  printShape(entry.shape)};
+  if (entry.begin == entry.end)
+    return {};
   const unsigned char *data = mapping->data + entry.begin;
   int64_t count = 1;
   for (int64_t extent : shape)

@@ -72,7 +72,7 @@ static void expectOp(const Tensor &expected, const std::string &name,
 
 static Tensor randomTensor(at::IntArrayRef shape, uint64_t seed) {
   auto generator = at::detail::createCPUGenerator(seed);
-  // f32 values, so that both arithmetics start from the same.
+  // f32 values, so that both kinds start from the same.
   return at::randn(shape, generator, at::TensorOptions(at::kFloat))
       .to(at::kDouble);
 }
@@ -131,7 +131,7 @@ TEST(Interpreter, RopeIsComplexMultiplication) {
   for (bool perBatch : {false, true}) {
     Tensor angle =
         perBatch ? randomTensor({2, 5, 4}, 2) : randomTensor({5, 4}, 2);
-    // As the f32 tables have it, for both arithmetics.
+    // As the f32 tables have it, for both kinds of arithmetic.
     Tensor cos = angle.cos().to(at::kFloat).to(at::kDouble),
            sin = angle.sin().to(at::kFloat).to(at::kDouble);
     Tensor factor = at::complex(cos, sin).unsqueeze(-2);
