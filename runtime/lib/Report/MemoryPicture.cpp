@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <ostream>
 
 using namespace ckpt::rt;
@@ -176,7 +177,8 @@ void Picture::drawPhases() {
     os << "<g opacity=\"0.35\">\n";
     rectangle(x0, top, w, bottom - top, phaseColours[int(phase)]);
     os << "</g>\n";
-    if (w > 56)
+    // About seven pixels a letter.
+    if (w > 7 * double(std::strlen(phaseNames[int(phase)])))
       label(x0 + w / 2, bandBottom - 4, phaseNames[int(phase)], "middle");
   };
   // The kernels say which phase it is: copies run ahead.
