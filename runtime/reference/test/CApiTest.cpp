@@ -47,8 +47,13 @@ protected:
   void SetUp() override {
     ASSERT_TRUE(library().handle) << library().error;
     artifact = serialize(makeAdapterProgram(DType::F32));
-    options = {
-        sizeof options, artifact.data(), artifact.size(), -1, names, values, 1};
+    options.size = sizeof options;
+    options.artifact = artifact.data();
+    options.artifact_bytes = artifact.size();
+    options.blocks = -1;
+    options.size_names = names;
+    options.size_values = values;
+    options.num_sizes = 1;
   }
   void TearDown() override {
     if (library().handle)
@@ -59,7 +64,7 @@ protected:
   std::vector<uint8_t> artifact;
   const char *names[1] = {"rows"};
   int64_t values[1] = {3};
-  ckpt_reference_options options;
+  ckpt_reference_options options = {};
   ckpt_reference *reference = nullptr;
 };
 } // namespace
