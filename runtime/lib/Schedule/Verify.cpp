@@ -167,6 +167,11 @@ Status Verifier::checkShapes() {
     };
     if (buffer.bytes < 1)
       return fault("at least 1 byte", std::to_string(buffer.bytes));
+    if (buffer.begin < 0 || buffer.end > int(schedule.commands.size()))
+      return fault("a lifetime within " +
+                       std::to_string(schedule.commands.size()) + " commands",
+                   "[" + std::to_string(buffer.begin) + ", " +
+                       std::to_string(buffer.end) + ")");
     switch (buffer.space) {
     case Space::Arena:
       if (buffer.offset < 0 || buffer.offset % arenaAlignment != 0)
