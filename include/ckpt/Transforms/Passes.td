@@ -177,7 +177,7 @@ def SegmentSchedulePass : Pass<"ckpt-segment-schedule", "::mlir::ModuleOp"> {
     Requires: a table whose variants are filled.
 
     Guarantees: every block of the table has one forward and one backward, and
-    one replay exactly if its variant replays anything.
+    one replay exactly if its segment is checkpointed.
 
     Never: changes a variant.
 

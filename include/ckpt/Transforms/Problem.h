@@ -13,8 +13,8 @@
 #ifndef CKPT_TRANSFORMS_PROBLEM_H
 #define CKPT_TRANSFORMS_PROBLEM_H
 
-#include "ckpt/Dialect/Ckpt/IR/Ckpt.h"
 #include "Program/Program.h"
+#include "ckpt/Dialect/Ckpt/IR/CkptOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -36,6 +36,10 @@ mlir::LogicalResult readVariants(mlir::ModuleOp module, rt::Program &program);
 
 /// The demand that a variant answers.
 rt::Demand demandOf(VariantOp variant);
+
+/// Index into `program.kinds` of a variant's block, or -1.
+int kindOf(VariantOp variant, mlir::ModuleOp module,
+           const rt::Program &program);
 
 } // namespace ckpt
 
