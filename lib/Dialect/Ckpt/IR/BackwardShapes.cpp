@@ -1,4 +1,4 @@
-//===- BackwardShapes.cpp - shape rules of the backward ops -*- C++ -*-===//
+//===- BackwardShapes.cpp - shape rules of the backward ops ---------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

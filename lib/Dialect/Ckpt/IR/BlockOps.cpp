@@ -1,4 +1,4 @@
-//===- BlockOps.cpp - blocks, boundary regions and stacks -*- C++ -*-===//
+//===- BlockOps.cpp - assembly of blocks, boundary regions ----------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
@@ -92,8 +92,6 @@ static ParseResult parseValuePort(OpAsmParser &parser, Ports &ports) {
   ports.needsGradient.push_back(
       succeeded(parser.parseOptionalKeyword("differentiable")));
   ports.names.push_back(parser.getBuilder().getStringAttr(name));
-  if (parser.parseOptionalLocationSpecifier(argument.sourceLoc))
-    return failure();
   ports.arguments.push_back(argument);
   return success();
 }
@@ -108,8 +106,7 @@ static ParseResult parseParamPort(OpAsmParser &parser, Ports &ports) {
   SMLoc loc = parser.getCurrentLocation();
   if (failed(parser.parseOptionalKeyword(&role, {"frozen", "trainable"})))
     return parser.emitError(loc, "expected frozen or trainable");
-  if (parser.parseColonType(argument.type) ||
-      parser.parseOptionalLocationSpecifier(argument.sourceLoc))
+  if (parser.parseColonType(argument.type))
     return failure();
   ports.needsGradient.push_back(role == "trainable");
   ports.names.push_back(parser.getBuilder().getStringAttr(name));
@@ -173,57 +170,43 @@ void BlockOp::print(OpAsmPrinter &printer) {
     printer << " : " << argument.getType();
     if (needsGradient(argument.getArgNumber()))
       printer << " differentiable";
-    printer.printOptionalLocationSpecifier(argument.getLoc());
   };
   auto printParamPort = [&](BlockArgument argument) {
+    printer.printNewline();
     printer << argument << ' ';
     printer.printString(getPortName(argument.getArgNumber()));
     printer << (needsGradient(argument.getArgNumber()) ? " trainable"
                                                        : " frozen")
             << " : " << argument.getType();
-    printer.printOptionalLocationSpecifier(argument.getLoc());
   };
-  printer.increaseIndent();
-  printer.increaseIndent();
+  // Four columns more than the body, six for the parameters.
+  auto indent = [&](int steps) {
+    for (; steps > 0; --steps)
+      printer.increaseIndent();
+    for (; steps < 0; ++steps)
+      printer.decreaseIndent();
+  };
   auto printSection = [&](StringRef keyword, ArrayRef<BlockArgument> ports,
-                          auto printPort) {
+                          StringRef separator, auto printPort) {
     if (ports.empty())
       return;
+    indent(2);
     printer.printNewline();
     printer << keyword << '(';
-    llvm::interleave(ports, printPort, [&] { printer << ", "; });
+    indent(1);
+    llvm::interleave(ports, printPort, [&] { printer << separator; });
+    indent(-3);
     printer << ')';
   };
-  printSection("states", getStates(), printValuePort);
-  printSection("inputs", getInputs(), printValuePort);
-  printSection("params", getParams(), printParamPort);
-  printer.decreaseIndent();
-  printer.decreaseIndent();
+  printSection("states", getStates(), ", ", printValuePort);
+  printSection("inputs", getInputs(), ", ", printValuePort);
+  printSection("params", getParams(), ",", printParamPort);
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
       {getSymNameAttrName(), getNumStatesAttrName(), getNumInputsAttrName(),
        getPortNamesAttrName(), getNeedsGradientAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
-}
-
-LogicalResult BlockOp::verify() {
-  int64_t numPorts = getBody().getNumArguments();
-  // Of every other verifier and of printing: the attributes describe the
-  // arguments.
-  if (getNumStates() < 0 || getNumInputs() < 0 ||
-      int64_t(getNumStates()) > numPorts ||
-      int64_t(getNumInputs()) > numPorts - int64_t(getNumStates()))
-    return emitOpError("expected num_states and num_inputs of at most the ")
-           << numPorts << " arguments, got " << int64_t(getNumStates())
-           << " and " << int64_t(getNumInputs());
-  if (int64_t(getPortNames().size()) != numPorts ||
-      int64_t(getNeedsGradient().size()) != numPorts)
-    return emitOpError("expected one port name and one gradient flag for each "
-                       "of the ")
-           << numPorts << " arguments, got " << getPortNames().size() << " and "
-           << getNeedsGradient().size();
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,15 +230,3 @@ SetVector<Value> AttentionOp::getCapturedValues() {
 }
 
 SetVector<Value> FfnOp::getCapturedValues() { return capturedBy(getBody()); }
-
-//===----------------------------------------------------------------------===//
-// RepeatOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  // repeat_c1
-  if (!symbolTable.lookupNearestSymbolFrom<BlockOp>(*this, getBlockAttr()))
-    return emitOpError("expected the name of a ckpt.block, got ")
-           << getBlockAttr();
-  return success();
-}

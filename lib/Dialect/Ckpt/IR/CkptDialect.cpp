@@ -1,4 +1,4 @@
-//===- CkptDialect.cpp - the ckpt dialect -*- C++ -*-===//
+//===- CkptDialect.cpp - the ckpt dialect ---------------------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptOps.cpp - what tablegen writes of the ops -*- C++ -*-===//
+//===- CkptOps.cpp - what tablegen writes of the ops ----------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptTypes.cpp - symbolic tensors -*- C++ -*-===//
+//===- CkptTypes.cpp - symbolic tensors -----------------------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

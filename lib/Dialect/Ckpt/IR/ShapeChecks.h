@@ -1,4 +1,4 @@
-//===- ShapeChecks.h - what shape rules share -*- C++ -*-===//
+//===- ShapeChecks.h - what shape rules share -------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- Shapes.cpp - shape rules of the tensor ops -*- C++ -*-===//
+//===- Shapes.cpp - shape rules of the tensor ops -------------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- SizeText.h - sizes in assembly -*- C++ -*-===//
+//===- SizeText.h - sizes in attributes and types ---------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,10 +1,9 @@
-//===- StepOps.cpp - steps, kernels, variants and the table -*- C++ -*-===//
+//===- StepOps.cpp - assembly of steps, kernels and variants --------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
 
-#include "SizeText.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -39,18 +38,8 @@ static void printArgumentsAndRegion(OpAsmPrinter &printer, StringRef keyword,
   printer << keyword;
   printArguments(printer, region);
   printer << ' ';
-  printer.decreaseIndent();
   printer.printRegion(region, /*printEntryBlockArgs=*/false);
-}
-
-/// A region that is there ends in `ckpt.yield`.
-static LogicalResult verifyRegion(Operation *op, StringRef name,
-                                  Region &region) {
-  if (!region.hasOneBlock() || region.front().empty() ||
-      !isa<YieldOp>(region.front().back()))
-    return op->emitOpError("expected the ")
-           << name << " to be one block that ends in ckpt.yield";
-  return success();
+  printer.decreaseIndent();
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,13 +72,6 @@ void StepOp::print(OpAsmPrinter &printer) {
       (*this)->getAttrs(), {getSymNameAttrName(), getBlockAttrName()});
   printArgumentsAndRegion(printer, "forward", getForward());
   printArgumentsAndRegion(printer, "backward", getBackward());
-}
-
-LogicalResult StepOp::verify() {
-  // step_c1
-  if (failed(verifyRegion(*this, "forward", getForward())))
-    return failure();
-  return verifyRegion(*this, "backward", getBackward());
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,17 +125,6 @@ void KernelOp::print(OpAsmPrinter &printer) {
        getFlopsAttrName(), getTrafficAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
-}
-
-LogicalResult KernelOp::verify() {
-  // kernel_c1
-  for (auto [name, text] : {std::pair("workspace", getWorkspaceAttr()),
-                            std::pair("flops", getFlopsAttr()),
-                            std::pair("traffic", getTrafficAttr())})
-    if (!sizeOf(text))
-      return emitOpError("expected ") << name << " to be a size, got " << text;
-  // kernel_c2
-  return verifyRegion(*this, "body", getBody());
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,40 +209,4 @@ void VariantOp::print(OpAsmPrinter &printer) {
         std::pair("backward", &getBackward())})
     if (!region->empty())
       printArgumentsAndRegion(printer, keyword, *region);
-}
-
-LogicalResult VariantOp::verify() {
-  // variant_c1
-  for (Attribute fate : getFates())
-    if (!isa<FateAttr>(fate))
-      return emitOpError("expected fates to hold #ckpt.fate attributes, got ")
-             << fate;
-  // variant_c2
-  for (auto [name, region] :
-       {std::pair("forward", &getForward()), std::pair("replay", &getReplay()),
-        std::pair("backward", &getBackward())})
-    if (!region->empty() && failed(verifyRegion(*this, name, *region)))
-      return failure();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// TableOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult TableOp::verify() {
-  // table_c1
-  for (Attribute variant : getVariants())
-    if (!isa<FlatSymbolRefAttr>(variant))
-      return emitOpError("expected variants to hold symbols, got ") << variant;
-  // table_c2
-  if (getSegments().size() % 3 != 0)
-    return emitOpError("expected segments to hold triples, got ")
-           << getSegments().size() << " numbers";
-  // table_c3
-  if (std::optional<ArrayRef<int64_t>> order = getOrder();
-      order && order->size() % 2 != 0)
-    return emitOpError("expected order to hold pairs, got ")
-           << order->size() << " numbers";
-  return success();
 }

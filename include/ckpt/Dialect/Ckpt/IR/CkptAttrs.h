@@ -1,4 +1,4 @@
-//===- CkptAttrs.h - enumerations of the ckpt dialect -*- C++ -*-===//
+//===- CkptAttrs.h - enumerations of the ckpt dialect -----------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptAttrs.td - ===//
+//===- CkptAttrs.td - enumerations -------------------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

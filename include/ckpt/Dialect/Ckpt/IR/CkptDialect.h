@@ -1,4 +1,4 @@
-//===- CkptDialect.h - the ckpt dialect -*- C++ -*-===//
+//===- CkptDialect.h - the ckpt dialect -------------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

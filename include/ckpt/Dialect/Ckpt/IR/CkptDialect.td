@@ -1,4 +1,4 @@
-//===- CkptDialect.td - ===//
+//===- CkptDialect.td - the ckpt dialect -------------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptInterfaces.h - differentiable ops -*- C++ -*-===//
+//===- CkptInterfaces.h - differentiable ops --------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptInterfaces.td - ===//
+//===- CkptInterfaces.td - differentiable ops --------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

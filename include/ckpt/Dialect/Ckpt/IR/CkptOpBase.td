@@ -1,4 +1,4 @@
-//===- CkptOpBase.td - ===//
+//===- CkptOpBase.td - what all ops share ------------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptOps.h - the ops of the ckpt dialect -*- C++ -*-===//
+//===- CkptOps.h - the ops of the ckpt dialect ------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptOps.td - ===//
+//===- CkptOps.td - all ops of the dialect -----------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

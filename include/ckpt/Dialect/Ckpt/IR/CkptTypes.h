@@ -1,4 +1,4 @@
-//===- CkptTypes.h - symbolic tensors -*- C++ -*-===//
+//===- CkptTypes.h - symbolic tensors ---------------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

@@ -1,4 +1,4 @@
-//===- CkptTypes.td - ===//
+//===- CkptTypes.td - symbolic tensors ---------------------*- tablegen -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //

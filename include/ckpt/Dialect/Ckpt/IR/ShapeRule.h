@@ -1,4 +1,4 @@
-//===- ShapeRule.h - result types from operand types -*- C++ -*-===//
+//===- ShapeRule.h - result types from operand types ------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
