@@ -235,7 +235,11 @@ std::optional<int> run::parseOptions(int argc, char **argv, Options &options) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? exitDone : exitBadInput;
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    std::cerr << "ckpt-run: error: " << error.what()
+              << "; see ckpt-run --help\n";
+    return exitBadInput;
   }
   // A flag with nothing behind the `=` is no flag left out.
   for (const CLI::Option *option : app.get_options())
