@@ -215,6 +215,20 @@ BlockKind makeAdapterKind(Program &program) {
   b.op(KernelClass::RowWise, "accumulate_rows", {"dy", "dcond"}, {"dcond"},
        rows * width, Scope::None, {{1, 0}});
   b.save("x", Scope::None).state = 0;
+
+  // The same for the oracle, whose linear takes (out, in) weights. Values: x,
+  // cond, w, bias, then one an op.
+  Graph &graph = b.kind.graph;
+  graph.values = {act, row, weight, row, weight, act, act, act};
+  graph.ops = {{"transpose",
+                {2},
+                {4},
+                {{"permutation", std::vector<int64_t>{1, 0}}},
+                Scope::None},
+               {"linear", {0, 4, -1}, {5}, {}, Scope::None},
+               {"add", {5, 3}, {6}, {}, Scope::None},
+               {"add", {6, 1}, {7}, {}, Scope::None}};
+  graph.results = {7};
   return b.kind;
 }
 

@@ -241,6 +241,42 @@ TEST_F(CkptRun, ResultsAndTensorsGoThroughFiles) {
   EXPECT_FALSE(fs::exists(at("y.safetensors")));
 }
 
+TEST_F(CkptRun, ChecksEveryResultAgainstTheOracle) {
+#ifndef CKPT_HAS_ORACLE
+  Output without = run(adapter() + " --dim rows=4 --check");
+  EXPECT_EQ(without.code, 1);
+  EXPECT_NE(without.err.find("--check: expected the library "
+                             "libckpt_reference.so as "),
+            std::string::npos)
+      << without.err;
+#else
+  std::string file = adapter(3) + " --dim rows=12 --check ";
+  // out.x, grad.cond, grad.bias and one weight a block.
+  for (auto [flags, count] :
+       {std::pair{"", 6u}, {"--backend=unsloth", 6u}, {"--blocks=2", 5u}}) {
+    json checked = report(file + flags)["check"];
+    EXPECT_EQ(checked["passed"], true) << flags;
+    EXPECT_EQ(checked["tensors"].size(), count);
+    for (const json &tensor : checked["tensors"])
+      EXPECT_LE(tensor["error"], tensor["bound"]);
+  }
+  EXPECT_NE(run(file).out.find("check     passed, all 6 tensors are within "
+                               "their bounds"),
+            std::string::npos);
+
+  // A block graph that says something else than the kernels: no bias.
+  Program program = makeAdapterProgram(3);
+  std::string object = readAll(ADAPTER_KERNELS);
+  program.object.assign(object.begin(), object.end());
+  GraphOp &add = program.kinds[0].graph.ops[2];
+  add.operands = {5, 5};
+  Output out = run(write("wrong.ckpt", program) + " --dim rows=12 --check");
+  EXPECT_EQ(out.code, 1);
+  EXPECT_NE(out.out.find(" tensors are out of their bounds"), std::string::npos)
+      << out.out;
+#endif
+}
+
 TEST_F(CkptRun, WritesTraceAndPicture) {
   for (std::string how : {"", " --plan-only"}) {
     Output output =
