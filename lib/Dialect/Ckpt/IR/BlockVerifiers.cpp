@@ -344,7 +344,7 @@ LogicalResult StackOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
           return repeat.emitOpError("expected '")
                  << name << "' to be the " << known.role << " of type "
                  << known.type << " that it is in @" << known.block.getSymName()
-                 << ", got a " << port.role << " of type " << port.type
+                 << ", got the " << port.role << " of type " << port.type
                  << " in @" << block.getSymName();
       }
     }
