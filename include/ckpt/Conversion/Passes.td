@@ -1,0 +1,45 @@
+//===- Passes.td - from kernels to code --------------------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CKPT_CONVERSION_PASSES
+#define CKPT_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def CkptToHostPass : Pass<"ckpt-to-host", "::mlir::ModuleOp"> {
+  let summary = "Make each kernel a function for the host";
+  let description = [{
+    Replaces each `ckpt.kernel @k` by `llvm.func @k(args, sizes, workspace)`:
+    `args` holds the addresses of what is read, then of what is written (null:
+    left out), `sizes` the values of the module's `ckpt.size` ops in their
+    order, `workspace` as many bytes as the kernel's `workspace` says.
+
+    Requires: selected steps (`ckpt-select`).
+
+    Guarantees: bodies of the llvm, scf, arith, math and vector dialects, 8
+    lanes wide; fused multiply-adds stand where they are meant, so that the
+    bits do not depend on the machine.
+
+    Never: touches steps, launches or variants.
+
+    ```mlir
+    ckpt.kernel @scale ... {
+    ^bb0(%x: !ckpt.tensor<n x f32>):
+      %y = ckpt.scale %x {factor = 2.0} : !ckpt.tensor<n x f32>
+      ckpt.yield %y : !ckpt.tensor<n x f32>
+    }
+    ```
+
+    becomes a loop over n in steps of 8 and one over the rest
+    (test/Conversion/CkptToHost/ckpt-to-host.mlir).
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // CKPT_CONVERSION_PASSES

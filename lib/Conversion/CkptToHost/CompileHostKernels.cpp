@@ -1,0 +1,115 @@
+//===- CompileHostKernels.cpp - all kernels of a module -------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+//
+// Each kernel is compiled by itself: as text it goes into a module and a
+// context of its own, so that threads share nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ObjectFile.h"
+#include "ckpt/Conversion/CkptToHost.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+using namespace ckpt;
+
+namespace {
+
+/// One kernel, as text and then as machine code, or why there is none.
+struct Job {
+  KernelOp kernel;
+  std::string text;
+  llvm::SmallVector<char, 0> object;
+  std::string error;
+};
+
+} // namespace
+
+static void compile(Job &job, ArrayRef<StringRef> sizeNames) {
+  DialectRegistry registry;
+  registry.insert<CkptDialect, LLVM::LLVMDialect, arith::ArithDialect,
+                  cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (job.error.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      job.error = diagnostic.str();
+  });
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(job.text, ParserConfig(&context));
+  bool done = module && llvm::all_of(
+                            llvm::make_early_inc_range(
+                                module->getOps<KernelOp>()),
+                            [&](KernelOp kernel) {
+                              return succeeded(
+                                  convertKernelToHost(kernel, sizeNames));
+                            }) &&
+              succeeded(host::emitObjectFile(*module, job.object));
+  if (!done && job.error.empty())
+    job.error = "no code could be made for the host";
+}
+
+LogicalResult ckpt::compileHostKernels(
+    ModuleOp module, ArrayRef<StringRef> sizeNames,
+    SmallVectorImpl<uint8_t> &object,
+    llvm::function_ref<void(unsigned, unsigned)> progress) {
+  std::vector<Job> jobs;
+  for (auto kernel : module.getOps<KernelOp>()) {
+    Job job;
+    job.kernel = kernel;
+    llvm::raw_string_ostream stream(job.text);
+    kernel->print(stream);
+    jobs.push_back(std::move(job));
+  }
+  std::atomic<unsigned> next = 0;
+  unsigned done = 0;
+  std::mutex mutex;
+  auto work = [&] {
+    for (unsigned i; (i = next++) < jobs.size();) {
+      compile(jobs[i], sizeNames);
+      std::lock_guard<std::mutex> lock(mutex);
+      ++done;
+      if (progress)
+        progress(done, jobs.size());
+    }
+  };
+  unsigned count = std::min<unsigned>(
+      std::max(1u, std::thread::hardware_concurrency()), jobs.size());
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < count; ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+
+  std::vector<llvm::SmallVector<char, 0>> objects;
+  for (Job &job : jobs) {
+    if (!job.error.empty())
+      return job.kernel.emitError(job.error);
+    objects.push_back(std::move(job.object));
+  }
+  if (llvm::Error error = host::linkSharedObject(objects, object))
+    return module.emitError(llvm::toString(std::move(error)));
+  return success();
+}

@@ -1,0 +1,404 @@
+//===- Evaluator.cpp - values of a kernel's body, on demand ---------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+#include "VectorMath.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ckpt;
+using namespace ckpt::host;
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Evaluator::extentsOf(Value value) {
+  SmallVector<Value> extents;
+  for (const rt::Size &dim : tensorOf(value).getShape())
+    extents.push_back(hb.size(dim));
+  return extents;
+}
+
+Value Evaluator::linearize(ArrayRef<rt::Size> shape, ArrayRef<Value> at) {
+  Value position;
+  for (auto [dim, index] : llvm::zip_equal(shape, at)) {
+    if (dim.isConstant(1))
+      continue;
+    position = position
+                   ? hb.add(hb.mul(position, hb.size(dim)), index)
+                   : index;
+  }
+  return position ? position : hb.i64(0);
+}
+
+SmallVector<Value> Evaluator::delinearize(ArrayRef<rt::Size> shape,
+                                          Value position) {
+  SmallVector<Value> at(shape.size());
+  // The outermost coordinate that counts needs no remainder.
+  unsigned outermost = 0;
+  while (outermost + 1 < shape.size() && shape[outermost].isConstant(1))
+    at[outermost++] = hb.i64(0);
+  for (unsigned i = shape.size(); i-- > outermost;) {
+    if (i == outermost) {
+      at[i] = position;
+    } else if (shape[i].isConstant(1)) {
+      at[i] = hb.i64(0);
+    } else {
+      Value extent = hb.size(shape[i]);
+      at[i] = hb.rem(position, extent);
+      position = hb.div(position, extent);
+    }
+  }
+  return at;
+}
+
+bool host::isMultiple(const rt::Size &size, unsigned unit) {
+  std::optional<int64_t> constant = size.asConstant();
+  return constant && *constant % unit == 0;
+}
+
+std::optional<Index> Evaluator::reshape(ArrayRef<rt::Size> from,
+                                        ArrayRef<rt::Size> to,
+                                        const Index &index) {
+  Index result;
+  result.width = index.width;
+  result.aligned = true;
+  bool contiguous = true;
+  unsigned i = 0, j = 0;
+  // Runs of dimensions that hold equally many elements on both sides are
+  // converted each by itself, so that common dimensions cost nothing.
+  while (i < from.size() || j < to.size()) {
+    unsigned firstFrom = i, firstTo = j;
+    rt::Size left = 1, right = 1;
+    do {
+      std::optional<rt::Size> quotient;
+      bool takeLeft = i < from.size() &&
+                      (j == to.size() || left == right ||
+                       (left != right && right.divideExactly(left)));
+      if (takeLeft)
+        left *= from[i++];
+      else if (j < to.size())
+        right *= to[j++];
+      else
+        break;
+    } while (left != right);
+    // A run that ended in the middle of units swallows the units.
+    while (i < from.size() && from[i].isConstant(1))
+      ++i;
+    while (j < to.size() && to[j].isConstant(1))
+      ++j;
+    bool last = i == from.size() && j == to.size();
+    ArrayRef<rt::Size> fromRun = from.slice(firstFrom, i - firstFrom);
+    ArrayRef<rt::Size> toRun = to.slice(firstTo, j - firstTo);
+    ArrayRef<Value> at = ArrayRef<Value>(index.at).slice(firstFrom,
+                                                         i - firstFrom);
+    if (fromRun == toRun) {
+      result.at.append(at.begin(), at.end());
+      if (last)
+        result.aligned = index.aligned;
+      continue;
+    }
+    Value position = linearize(fromRun, at);
+    SmallVector<Value> converted = delinearize(toRun, position);
+    result.at.append(converted);
+    if (!last || index.width == 1)
+      continue;
+    // The neighbours: their first position, and how far they may reach.
+    bool aligned = index.aligned;
+    unsigned counting = 0;
+    for (const rt::Size &dim : fromRun)
+      counting += !dim.isConstant(1);
+    if (counting > 1)
+      aligned &= isMultiple(fromRun.back(), index.width);
+    counting = 0;
+    for (const rt::Size &dim : toRun)
+      counting += !dim.isConstant(1);
+    if (counting > 1)
+      contiguous = aligned && isMultiple(toRun.back(), index.width);
+    else
+      contiguous = !toRun.back().isConstant(1);
+    result.aligned = aligned;
+  }
+  if (index.width > 1 && !contiguous)
+    return std::nullopt;
+  return result;
+}
+
+Index Evaluator::broadcast(TensorType operand, TensorType result,
+                           const Index &index) {
+  Index mapped;
+  mapped.width = index.width;
+  mapped.aligned = index.aligned;
+  unsigned missing = result.getRank() - operand.getRank();
+  for (unsigned i = 0; i < operand.getRank(); ++i) {
+    bool repeats = operand.getDim(i).isConstant(1) &&
+                   !result.getDim(i + missing).isConstant(1);
+    mapped.at.push_back(repeats ? hb.i64(0) : index.at[i + missing]);
+    if (repeats && i + 1 == operand.getRank())
+      mapped.width = 1;
+  }
+  if (operand.getRank() == 0)
+    mapped.width = 1;
+  return mapped;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Value Evaluator::emit(Value value, const Index &index) {
+  Region *here = hb.b.getInsertionBlock()->getParent();
+  for (Known &entry : llvm::reverse(known))
+    if (entry.value == value && entry.index.width == index.width &&
+        entry.index.at == index.at &&
+        entry.result.getParentRegion()->isAncestor(here))
+      return entry.result;
+  Value result = compute(value, index);
+  known.push_back({value, index, result});
+  return result;
+}
+
+Value Evaluator::emitSplat(Value value, ArrayRef<Value> at, unsigned width) {
+  Index index;
+  index.at.assign(at.begin(), at.end());
+  return hb.splat(emit(value, index), width);
+}
+
+Value Evaluator::emitBroadcast(Value operand, Value result,
+                               const Index &index) {
+  Index mapped = broadcast(tensorOf(operand), tensorOf(result), index);
+  return hb.splat(emit(operand, mapped), index.width);
+}
+
+Value Evaluator::reject(Operation *op, unsigned width) {
+  if (!hasFailed)
+    op->emitOpError("has no code for the host in this place of a kernel");
+  hasFailed = true;
+  return hb.f32(0, width);
+}
+
+Value Evaluator::compute(Value value, const Index &index) {
+  if (auto source = sources.find(value); source != sources.end())
+    return source->second(index);
+  if (auto pointer = pointers.find(value); pointer != pointers.end()) {
+    Value position = linearize(tensorOf(value).getShape(), index.at);
+    return hb.load(pointer->second, position, index.width, elementOf(value));
+  }
+  Operation *op = value.getDefiningOp();
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<AddOp, SubOp, MulOp, ScaleOp, CastOp, SiluOp, GeluOp, SiluDxOp,
+            GeluDxOp>([&](auto op) { return emitElementwise(op, index); })
+      .Case<SliceOp, ReshapeOp, TransposeOp>(
+          [&](auto op) { return emitView(op, index); })
+      .Case([&](ConcatOp op) { return emitConcat(op, index); })
+      .Case([&](PadOp op) { return emitPad(op, index); })
+      .Case([&](RopeOp op) { return emitRope(op, index); })
+      .Case([&](NormalizeOp op) { return emitNormalize(op, index); })
+      .Default([&](Operation *op) { return reject(op, index.width); });
+}
+
+Value Evaluator::emitLanes(Value value, const Index &index) {
+  Value vector = hb.f32(0, index.width);
+  return hb.loop(hb.i64(0), hb.i64(index.width), 1, vector,
+                 [&](Value lane, ValueRange vectors) -> SmallVector<Value> {
+                   Index one;
+                   one.at = index.at;
+                   one.at.back() = hb.add(one.at.back(), lane);
+                   Value element = emit(value, one);
+                   Value position = arith::IndexCastOp::create(
+                       hb.b, hb.loc, hb.b.getIndexType(), lane);
+                   return {vector::InsertOp::create(
+                       hb.b, hb.loc, element, vectors[0],
+                       OpFoldResult(position))};
+                 })[0];
+}
+
+Value Evaluator::emitElementwise(Operation *op, const Index &index) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(emitBroadcast(operand, op->getResult(0), index));
+  auto constant = [&](const APFloat &value) {
+    return hb.f32(value.convertToDouble(), index.width);
+  };
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](AddOp) { return hb.fadd(operands[0], operands[1]); })
+      .Case([&](SubOp) { return hb.fsub(operands[0], operands[1]); })
+      .Case([&](MulOp) { return hb.fmul(operands[0], operands[1]); })
+      .Case([&](ScaleOp scale) {
+        Value scaled = hb.fmul(operands[0], constant(scale.getFactor()));
+        if (scale.getOffset().isZero())
+          return scaled;
+        return hb.fadd(scaled, constant(scale.getOffset()));
+      })
+      .Case([&](CastOp cast) {
+        return cast.getTo().isBF16() ? hb.roundToBF16(operands[0])
+                                     : operands[0];
+      })
+      .Case([&](SiluOp) { return emitSilu(hb, operands[0]); })
+      .Case([&](GeluOp gelu) {
+        return emitGelu(hb, operands[0], gelu.getApproximate());
+      })
+      .Case([&](SiluDxOp) { return emitSiluDx(hb, operands[0], operands[1]); })
+      .Case([&](GeluDxOp gelu) {
+        return emitGeluDx(hb, operands[0], operands[1], gelu.getApproximate());
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+Value Evaluator::emitView(Operation *op, const Index &index) {
+  Value x = op->getOperand(0);
+  Index mapped = index;
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    rt::Size offset = *rt::Size::parse(slice.getOffset().str());
+    unsigned dim = slice.getDim();
+    mapped.at[dim] = hb.add(mapped.at[dim], hb.size(offset));
+    if (dim + 1 == mapped.at.size())
+      mapped.aligned &= isMultiple(offset, index.width);
+    return emit(x, mapped);
+  }
+  if (auto transpose = dyn_cast<TransposeOp>(op)) {
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    if (index.width > 1 && permutation.back() + 1 != int64_t(index.at.size()))
+      return emitLanes(op->getResult(0), index);
+    for (auto [i, dim] : llvm::enumerate(permutation))
+      mapped.at[dim] = index.at[i];
+    return emit(x, mapped);
+  }
+  SmallVector<rt::Size> shape = tensorOf(op->getResult(0)).getShape();
+  // A dense tensor in memory has all shapes at once.
+  if (auto pointer = pointers.find(x); pointer != pointers.end())
+    return hb.load(pointer->second, linearize(shape, index.at), index.width,
+                   elementOf(x));
+  if (std::optional<Index> reshaped =
+          reshape(shape, tensorOf(x).getShape(), index))
+    return emit(x, *reshaped);
+  return emitLanes(op->getResult(0), index);
+}
+
+/// All extents but the last are multiples of `width`, so that `width` aligned
+/// neighbours lie in one part.
+static bool bordersAligned(OperandRange parts, unsigned dim, unsigned width) {
+  return llvm::all_of(parts.drop_back(), [&](Value part) {
+    return isMultiple(tensorOf(part).getDim(dim), width);
+  });
+}
+
+Value Evaluator::emitConcat(ConcatOp op, const Index &index) {
+  unsigned dim = op.getDim();
+  bool alongLast = dim + 1 == index.at.size();
+  if (index.width > 1 && alongLast &&
+      !(index.aligned && bordersAligned(op.getInputs(), dim, index.width)))
+    return emitLanes(op.getY(), index);
+  std::function<Value(unsigned, rt::Size)> pick = [&](unsigned part,
+                                                      rt::Size begin) -> Value {
+    Value input = op.getInputs()[part];
+    auto inside = [&] {
+      Index mapped = index;
+      mapped.at[dim] = hb.sub(mapped.at[dim], hb.size(begin));
+      return emit(input, mapped);
+    };
+    if (part + 1 == op.getInputs().size())
+      return inside();
+    rt::Size end = begin + tensorOf(input).getDim(dim);
+    return hb.select(hb.less(index.at[dim], hb.size(end)), inside,
+                     [&] { return pick(part + 1, end); });
+  };
+  return pick(0, 0);
+}
+
+Value Evaluator::emitPad(PadOp op, const Index &index) {
+  unsigned dim = op.getDim();
+  rt::Size offset = *rt::Size::parse(op.getOffset().str());
+  rt::Size extent = tensorOf(op.getX()).getDim(dim);
+  bool alongLast = dim + 1 == index.at.size();
+  if (index.width > 1 && alongLast &&
+      !(index.aligned && isMultiple(offset, index.width) &&
+        isMultiple(extent, index.width)))
+    return emitLanes(op.getY(), index);
+  Value at = hb.sub(index.at[dim], hb.size(offset));
+  auto zero = [&] { return hb.f32(0, index.width); };
+  return hb.select(
+      hb.less(at, hb.i64(0)), zero, [&] {
+        return hb.select(
+            hb.less(at, hb.size(extent)),
+            [&] {
+              Index mapped = index;
+              mapped.at[dim] = at;
+              return emit(op.getX(), mapped);
+            },
+            zero);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Neighbours and rows
+//===----------------------------------------------------------------------===//
+
+Value Evaluator::emitRope(RopeOp op, const Index &index) {
+  unsigned width = index.width;
+  if (width > 1 && !index.aligned)
+    return emitLanes(op.getY(), index);
+  Value column = index.at.back();
+  // cos and sin have no head: batch and token, or token alone.
+  Index angle;
+  auto tensor = tensorOf(op.getCos());
+  if (tensor.getRank() == 3) {
+    bool repeats = tensor.getDim(0).isConstant(1);
+    angle.at.push_back(repeats ? hb.i64(0) : index.at[0]);
+  }
+  angle.at.push_back(index.at[1]);
+  angle.at.push_back(hb.div(column, hb.i64(2)));
+  angle.width = width > 1 ? width / 2 : 1;
+  angle.aligned = index.aligned;
+  Value cos = emit(op.getCos(), angle), sin = emit(op.getSin(), angle);
+  Value x = emit(op.getX(), index), partner, sign;
+  double even = op.getInverse() ? 1 : -1;
+  if (width > 1) {
+    SmallVector<int64_t> twice, swapped;
+    SmallVector<float> signs;
+    for (unsigned i = 0; i < width; ++i) {
+      twice.push_back(i / 2);
+      swapped.push_back(i ^ 1);
+      signs.push_back(i % 2 ? -even : even);
+    }
+    cos = hb.shuffle(cos, cos, twice);
+    sin = hb.shuffle(sin, sin, twice);
+    partner = hb.shuffle(x, x, swapped);
+    sign = arith::ConstantOp::create(
+        hb.b, hb.loc,
+        DenseElementsAttr::get(cast<ShapedType>(hb.floatType(width)),
+                               ArrayRef<float>(signs)));
+  } else {
+    Value odd = hb.rem(column, hb.i64(2));
+    // Even columns pair with the next, odd ones with the one before.
+    Index other = index;
+    other.at.back() = hb.sub(hb.add(column, hb.i64(1)),
+                             hb.mul(odd, hb.i64(2)));
+    partner = emit(op.getX(), other);
+    sign = hb.b.createOrFold<arith::SelectOp>(
+        hb.loc, hb.less(hb.i64(0), odd), hb.f32(-even), hb.f32(even));
+  }
+  return hb.fma(partner, hb.fmul(sin, sign), hb.fmul(x, cos));
+}
+
+Value Evaluator::emitNormalize(NormalizeOp op, const Index &index) {
+  Value x = emit(op.getX(), index);
+  SmallVector<Value> at = index.at;
+  bool centered = tensorOf(op.getStats()).getShape().back().isConstant(2);
+  if (centered) {
+    at.back() = hb.i64(0);
+    x = hb.fsub(x, emitSplat(op.getStats(), at, index.width));
+  }
+  at.back() = hb.i64(centered ? 1 : 0);
+  return hb.fmul(x, emitSplat(op.getStats(), at, index.width));
+}

@@ -1,0 +1,334 @@
+//===- RowWise.cpp - norms, sums, element-wise ops and copies -------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+//
+// In this order:
+//   1. each reduce_sum and accumulate into the workspace, in f32, row by row in
+//      memory order;
+//   2. for the results of each shape a loop over rows: what a norm or a norm's
+//      backward must know about the row, read completely; then the elements.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Generators.h"
+#include "VectorMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ckpt;
+using namespace ckpt::host;
+
+static SmallVector<Operation *> sumsOf(KernelOp kernel) {
+  SmallVector<Operation *> sums;
+  for (Operation &op : kernel.getBody().front())
+    if (isa<ReduceSumOp, AccumulateOp>(op))
+      sums.push_back(&op);
+  return sums;
+}
+
+/// What is summed: the last operand.
+static Value summand(Operation *sum) { return sum->getOperands().back(); }
+
+rt::Size host::rowWiseWorkspace(KernelOp kernel) {
+  rt::Size elements = 0;
+  for (Operation *sum : sumsOf(kernel))
+    elements += tensorOf(sum->getResult(0)).getNumElements();
+  return elements;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over rows
+//===----------------------------------------------------------------------===//
+
+/// The sum of `op` into `total`, a dense f32 tensor of the result's shape.
+static void emitSum(KernelFrame &frame, Operation *op, Value total) {
+  HostBuilder &hb = frame.hb;
+  Value x = summand(op);
+  auto xType = tensorOf(x), type = tensorOf(op->getResult(0));
+  hb.loop(hb.i64(0), hb.size(type.getNumElements()), 1,
+          [&](Value at) { hb.store(hb.f32(0), total, at); });
+  SmallVector<Value> leading = frame.values.extentsOf(x);
+  Value extent = leading.pop_back_val();
+  hb.nest(leading, [&](ArrayRef<Value> row) {
+    auto element = [&](Value column, unsigned width) {
+      Index index;
+      index.at.assign(row.begin(), row.end());
+      index.at.push_back(column);
+      index.width = width;
+      return index;
+    };
+    Index first =
+        frame.values.broadcast(type, xType, element(hb.i64(0), lanes));
+    Value out = hb.advance(total,
+                           frame.values.linearize(type.getShape(), first.at));
+    // `broadcast` narrows the index where the last dimension repeats.
+    if (first.width == lanes) {
+      hb.columns(extent, [&](Value column, unsigned width) {
+        Value value = frame.values.emit(x, element(column, width));
+        hb.store(hb.fadd(hb.load(out, column, width), value), out, column);
+      });
+      return;
+    }
+    Value sum = hb.reduceColumns(
+        extent, {0},
+        [&](Value column, unsigned width,
+            ValueRange carried) -> SmallVector<Value> {
+          return {hb.fadd(carried[0],
+                          frame.values.emit(x, element(column, width)))};
+        },
+        [&](Value vector) { return hb.sumLanes(vector); })[0];
+    hb.store(hb.fadd(hb.load(out, hb.i64(0)), sum), out, hb.i64(0));
+  });
+}
+
+static void emitSums(KernelFrame &frame) {
+  Workspace workspace(frame.hb, frame.workspace);
+  for (Operation *op : sumsOf(frame.kernel)) {
+    Value result = op->getResult(0);
+    Value total = workspace.take(tensorOf(result).getNumElements());
+    emitSum(frame, op, total);
+    frame.values.bind(result, [=, &frame](const Index &index) {
+      HostBuilder &hb = frame.hb;
+      Value position =
+          frame.values.linearize(tensorOf(result).getShape(), index.at);
+      Value value = hb.load(total, position, index.width);
+      if (auto accumulate = dyn_cast<AccumulateOp>(op))
+        value = hb.fadd(frame.values.emit(accumulate.getSum(), index), value);
+      return value;
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over the last dimension
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Norms and their backwards for one row.
+class RowReduction {
+public:
+  RowReduction(KernelFrame &frame, ArrayRef<Value> row, Value extent)
+      : frame(frame), hb(frame.hb), row(row), extent(extent) {
+    count = hb.b.createOrFold<arith::SIToFPOp>(hb.loc, hb.b.getF32Type(),
+                                               extent);
+  }
+
+  /// Reads the row and binds the results of `op` to what it gives.
+  void emit(Operation *op) {
+    TypeSwitch<Operation *>(op)
+        .Case<LayerNormOp, RmsNormOp>([&](auto norm) { emitNorm(norm); })
+        .Case<LayerNormDxOp, RmsNormDxOp>([&](auto norm) { emitNormDx(norm); });
+  }
+
+private:
+  Index at(Value column, unsigned width) const {
+    Index index;
+    index.at.assign(row.begin(), row.end());
+    index.at.push_back(column);
+    index.width = width;
+    return index;
+  }
+  /// Means of what `body` gives for each element.
+  SmallVector<Value>
+  means(unsigned number,
+        llvm::function_ref<SmallVector<Value>(const Index &)> body) {
+    SmallVector<Value> sums = hb.reduceColumns(
+        extent, SmallVector<double>(number, 0),
+        [&](Value column, unsigned width, ValueRange carried) {
+          SmallVector<Value> next;
+          for (auto [sum, term] :
+               llvm::zip_equal(carried, body(at(column, width))))
+            next.push_back(hb.fadd(sum, term));
+          return next;
+        },
+        [&](Value vector) { return hb.sumLanes(vector); });
+    for (Value &sum : sums)
+      sum = hb.fdiv(sum, count);
+    return sums;
+  }
+  /// Elements of another row than this one have no statistics here.
+  bool isThisRow(const Index &index) const {
+    return ArrayRef<Value>(index.at).drop_back() == ArrayRef<Value>(row);
+  }
+  /// (x - mean) r; `mean` may be null.
+  Value normalized(Value x, Value mean, Value r) {
+    unsigned width = HostBuilder::widthOf(x);
+    if (mean)
+      x = hb.fsub(x, hb.splat(mean, width));
+    return hb.fmul(x, hb.splat(r, width));
+  }
+  /// An operand that broadcasts to the norm's result.
+  Value parameter(Value operand, Value result, const Index &index) {
+    Index mapped = frame.values.broadcast(tensorOf(operand), tensorOf(result),
+                                          index);
+    return hb.splat(frame.values.emit(operand, mapped), index.width);
+  }
+
+  template <typename NormOp>
+  void emitNorm(NormOp op);
+  template <typename NormDxOp>
+  void emitNormDx(NormDxOp op);
+
+  KernelFrame &frame;
+  HostBuilder &hb;
+  SmallVector<Value> row;
+  Value extent, count;
+};
+
+} // namespace
+
+template <typename NormOp>
+void RowReduction::emitNorm(NormOp op) {
+  constexpr bool centered = std::is_same_v<NormOp, LayerNormOp>;
+  Evaluator &values = frame.values;
+  Value x = op.getX(), mean;
+  if (centered)
+    mean = means(1, [&](const Index &index) -> SmallVector<Value> {
+      return {values.emit(x, index)};
+    })[0];
+  Value square = means(1, [&](const Index &index) -> SmallVector<Value> {
+    Value element = values.emit(x, index);
+    if (mean)
+      element = hb.fsub(element, hb.splat(mean, index.width));
+    return {hb.fmul(element, element)};
+  })[0];
+  Value root = emitSqrt(
+      hb, hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
+  Value r = hb.fdiv(hb.f32(1), root);
+
+  Value result = op.getY(), weight = op.getWeight(), bias;
+  if constexpr (centered)
+    bias = op.getBias();
+  values.bind(result, [=](const Index &index) -> Value {
+    if (!isThisRow(index))
+      return frame.values.reject(op, index.width);
+    Value y = normalized(frame.values.emit(x, index), mean, r);
+    if (weight)
+      y = hb.fmul(y, parameter(weight, result, index));
+    if (bias)
+      y = hb.fadd(y, parameter(bias, result, index));
+    return y;
+  });
+  if (!op.getStats())
+    return;
+  // Written once per row, before its elements, which may take x's place.
+  SmallVector<const Sink *> group;
+  for (const Sink &sink : frame.sinks)
+    if (sink.root == op.getStats())
+      group.push_back(&sink);
+  if (group.empty())
+    return;
+  SmallVector<Value> stats = {r};
+  if (mean)
+    stats.insert(stats.begin(), mean);
+  for (auto [i, value] : llvm::enumerate(stats)) {
+    Index index = at(hb.i64(i), 1);
+    bindElements(frame, op.getStats(), index, value);
+    frame.write(group, index);
+  }
+}
+
+template <typename NormDxOp>
+void RowReduction::emitNormDx(NormDxOp op) {
+  constexpr bool centered = std::is_same_v<NormDxOp, LayerNormDxOp>;
+  Evaluator &values = frame.values;
+  Value dy = op.getDy(), x = op.getX(), weight = op.getWeight(),
+        result = op.getDx(), mean;
+  if (centered)
+    mean = values.emit(op.getStats(), at(hb.i64(0), 1));
+  Value r = values.emit(op.getStats(), at(hb.i64(centered ? 1 : 0), 1));
+  auto gradient = [=](const Index &index) -> Value {
+    Value g = frame.values.emit(dy, index);
+    if (weight)
+      g = hb.fmul(g, parameter(weight, result, index));
+    return g;
+  };
+  auto xhat = [=](const Index &index) -> Value {
+    return normalized(frame.values.emit(x, index), mean, r);
+  };
+  SmallVector<Value> projections = means(
+      centered ? 2 : 1, [&](const Index &index) -> SmallVector<Value> {
+        Value g = gradient(index);
+        SmallVector<Value> terms = {hb.fmul(g, xhat(index))};
+        if (centered)
+          terms.push_back(g);
+        return terms;
+      });
+  values.bind(result, [=](const Index &index) -> Value {
+    if (!isThisRow(index))
+      return frame.values.reject(op, index.width);
+    unsigned width = index.width;
+    Value dx = gradient(index);
+    if (centered)
+      dx = hb.fsub(dx, hb.splat(projections[1], width));
+    dx = hb.fsub(dx, hb.fmul(xhat(index), hb.splat(projections[0], width)));
+    return hb.fmul(dx, hb.splat(r, width));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+LogicalResult host::emitRowWise(KernelFrame &frame) {
+  HostBuilder &hb = frame.hb;
+  SmallVector<Operation *> norms;
+  for (Operation &op : frame.kernel.getBody().front())
+    if (isa<LayerNormOp, RmsNormOp, LayerNormDxOp, RmsNormDxOp>(op))
+      norms.push_back(&op);
+  emitSums(frame);
+
+  // Statistics are written with the rows of their norm.
+  SmallVector<const Sink *> left;
+  SmallVector<Value> shapes;
+  for (Operation *norm : norms)
+    shapes.push_back(norm->getResult(0));
+  for (const Sink &sink : frame.sinks) {
+    bool isStats = sink.root.getDefiningOp() &&
+                   llvm::is_contained(norms, sink.root.getDefiningOp()) &&
+                   cast<OpResult>(sink.root).getResultNumber() == 1;
+    if (isStats)
+      continue;
+    left.push_back(&sink);
+    shapes.push_back(sink.root);
+  }
+  SmallVector<ArrayRef<StringAttr>> done;
+  for (Value like : shapes) {
+    ArrayRef<StringAttr> dims = tensorOf(like).getDims();
+    if (llvm::is_contained(done, dims))
+      continue;
+    done.push_back(dims);
+    SmallVector<const Sink *> group;
+    for (const Sink *sink : left)
+      if (tensorOf(sink->root).getDims() == dims)
+        group.push_back(sink);
+    SmallVector<Value> leading = frame.values.extentsOf(like);
+    Value extent = leading.pop_back_val();
+    hb.nest(leading, [&](ArrayRef<Value> row) {
+      RowReduction reduction(frame, row, extent);
+      for (Operation *norm : norms)
+        if (tensorOf(norm->getResult(0)).getDims() == dims)
+          reduction.emit(norm);
+      if (!group.empty())
+        hb.ifThen(frame.anyWanted(group), [&] {
+          hb.columns(extent, [&](Value column, unsigned width) {
+            Index index;
+            index.at.assign(row.begin(), row.end());
+            index.at.push_back(column);
+            index.width = width;
+            frame.write(group, index);
+          });
+        });
+      // Outside the row there is nothing to ask a norm for.
+      for (Operation *norm : norms)
+        for (Value value : norm->getResults())
+          frame.values.unbind(value);
+    });
+  }
+  return success();
+}
