@@ -137,13 +137,21 @@ KernelOp KernelTable::insert(KernelOp kernel) {
 SmallVector<int64_t> KernelTable::inPlacePairs(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<int64_t> pairs;
-  for (BlockArgument argument : body.getArguments())
-    for (auto [result, value] :
-         llvm::enumerate(body.getTerminator()->getOperands()))
+  auto addPair = [&](BlockArgument argument, int64_t result) {
+    llvm::append_values(pairs, int64_t(argument.getArgNumber()), result);
+  };
+  for (auto [result, value] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    // A running sum stays where it is, and nothing else may.
+    if (auto sum = value.getDefiningOp<AccumulateOp>()) {
+      addPair(cast<BlockArgument>(sum.getSum()), result);
+      continue;
+    }
+    for (BlockArgument argument : body.getArguments())
       if (argument.getType() == value.getType() &&
           target.mayAlias(kernel, argument.getArgNumber(), result))
-        llvm::append_values(pairs, int64_t(argument.getArgNumber()),
-                            int64_t(result));
+        addPair(argument, result);
+  }
   return pairs;
 }
 
@@ -151,14 +159,27 @@ SmallVector<int64_t> KernelTable::inPlacePairs(KernelOp kernel) {
 // Outlining
 //===----------------------------------------------------------------------===//
 
-/// Values from outside that the group reads, in order of first use.
+/// Values from outside that the group reads, in the order of the operands that
+/// they stand behind.
 static SetVector<Value> argumentsOf(const Group &group) {
   SetVector<Value> arguments;
-  DenseSet<Operation *> members(llvm::from_range, group.ops);
-  for (Operation *op : group.ops)
-    for (Value operand : op->getOperands())
-      if (!members.contains(operand.getDefiningOp()))
+  DenseSet<Operation *> waiting(llvm::from_range, group.ops);
+  DenseSet<Operation *> members = waiting;
+  std::function<void(Operation *)> visit = [&](Operation *op) {
+    if (!waiting.erase(op))
+      return;
+    for (Value operand : op->getOperands()) {
+      if (members.contains(operand.getDefiningOp()))
+        visit(operand.getDefiningOp());
+      else
         arguments.insert(operand);
+    }
+  };
+  for (Operation *op : group.ops)
+    if (!isView(op) && !isWideningCast(op))
+      visit(op);
+  for (Operation *op : group.ops)
+    visit(op);
   return arguments;
 }
 
@@ -183,13 +204,12 @@ static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
   SmallVector<Group> groups = groupOps(block, keepScopes);
 
   Operation *end = block.getTerminator();
-  SmallVector<Operation *> saves, old;
-  for (Operation &op : block.without_terminator()) {
-    if (isa<SaveOp>(op))
-      saves.push_back(&op);
-    else if (!isa<LoadOp>(op))
+  auto loads = llvm::to_vector(block.getOps<LoadOp>());
+  auto saves = llvm::to_vector(block.getOps<SaveOp>());
+  SmallVector<Operation *> old;
+  for (Operation &op : block.without_terminator())
+    if (!isa<LoadOp, SaveOp>(op))
       old.push_back(&op);
-  }
 
   OpBuilder builder(end);
   IRMapping mapping;
@@ -211,15 +231,14 @@ static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
         group.anchor->getAttrOfType<StringAttr>(scopeAttrName));
     mapping.map(results, launch.getWrites());
   }
-  for (Operation *save : saves)
+  for (SaveOp save : saves)
     save->moveBefore(end);
   for (auto [from, to] : mapping.getValueMap())
     from.replaceAllUsesWith(to);
   for (Operation *op : llvm::reverse(old))
     op->erase();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isa<LoadOp>(op))
-      op.moveBefore(&block.front());
+  for (LoadOp load : llvm::reverse(loads))
+    load->moveBefore(&block.front());
 }
 
 void SelectPass::runOnOperation() {
