@@ -238,7 +238,8 @@ static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
   for (Operation *op : llvm::reverse(old))
     op->erase();
   for (LoadOp load : llvm::reverse(loads))
-    load->moveBefore(&block.front());
+    if (load != &block.front())
+      load->moveBefore(&block.front());
 }
 
 void SelectPass::runOnOperation() {
