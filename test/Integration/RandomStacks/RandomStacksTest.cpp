@@ -12,17 +12,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Check.h"
-#include "Device/Host/HostDevice.h"
-#include "Executor/Step.h"
-#include "Load.h"
 #include "Plan/Policy.h"
+#include "Policies.h"
 #include "RandomStack.h"
-#include "Tensors.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 using namespace ckpt;
@@ -56,67 +51,7 @@ std::vector<rt::Controls> legalControls(const rt::Program &program) {
   return legal;
 }
 
-std::string describe(const rt::Controls &controls) {
-  std::ostringstream text;
-  text << "--backend=" << rt::nameOf(controls.backend);
-  if (controls.interval)
-    text << " --interval=" << *controls.interval;
-  if (controls.segmentStride)
-    text << " --segment-stride=" << *controls.segmentStride;
-  text << (controls.attentionOnce ? " --attention-once" : "")
-       << (controls.offloadAttention ? " --offload-attention" : "");
-  return text.str();
-}
-
-class RandomStacks : public testing::TestWithParam<int> {
-protected:
-  /// Results of a step under `controls`; none after a failure.
-  std::vector<run::Tensor> execute(const rt::Controls &controls);
-
-  run::Options options;
-  run::Loaded loaded;
-  std::shared_ptr<rt::Schedule> schedule;
-};
-
-std::vector<run::Tensor> RandomStacks::execute(const rt::Controls &controls) {
-  const rt::Program &program = *loaded.program;
-  auto fail = [](const std::string &message) {
-    ADD_FAILURE() << message;
-    return std::vector<run::Tensor>();
-  };
-  rt::Result<rt::SizeValues> sizes = rt::bindSizes(program, options.sizes);
-  if (!sizes.ok())
-    return fail(sizes.message());
-  rt::Result<rt::PlannedStep> plan =
-      rt::applyPolicy(program, controls, std::nullopt);
-  if (!plan.ok())
-    return fail(plan.message());
-  rt::Result<rt::Schedule> made = rt::instantiate(
-      program, *plan, *sizes, controls, *rt::profileNamed("host"));
-  if (!made.ok())
-    return fail(made.message());
-  schedule = std::make_shared<rt::Schedule>(std::move(*made));
-  rt::Result<std::vector<run::Tensor>> tensors =
-      run::makeTensors(*schedule, options);
-  if (!tensors.ok())
-    return fail(tensors.message());
-  rt::StepOptions stepOptions;
-  stepOptions.poison = rt::Poison::Freed;
-  rt::Result<rt::Step> step = rt::Step::create(
-      loaded.program, schedule, std::make_shared<rt::HostDevice>(),
-      stepOptions);
-  if (!step.ok())
-    return fail(step.message());
-  for (run::Tensor &tensor : *tensors)
-    if (rt::Status status =
-            step->bind(tensor.external.name, tensor.data.get(), tensor.bytes);
-        !status.ok())
-      return fail(status.message());
-  if (rt::Status status = step->run(); !status.ok())
-    return fail(status.message());
-  EXPECT_LE(step->statistics().touched, schedule->arenaBytes);
-  return std::move(*tensors);
-}
+class RandomStacks : public testing::TestWithParam<int> {};
 
 TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
   test::RandomStack stack = test::makeRandomStack(GetParam());
@@ -126,30 +61,27 @@ TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
     trace << " " << name << "=" << value;
   SCOPED_TRACE(trace.str() + "\n" + stack.text);
 
-  std::filesystem::path file =
-      std::filesystem::temp_directory_path() /
-      ("ckpt-random-" + std::to_string(getpid()) + ".mlir");
-  std::ofstream(file) << stack.text;
-  options.file = file.string();
+  run::Options options;
   options.sizes = stack.sizes;
   options.seed = GetParam();
-  rt::Result<run::Loaded> compiled = run::load(options);
-  std::filesystem::remove(file);
-  ASSERT_TRUE(compiled.ok()) << compiled.message();
-  loaded = *compiled;
+  rt::Result<run::Loaded> loaded =
+      test::compileText(stack.text, "random", options);
+  ASSERT_TRUE(loaded.ok()) << loaded.message();
 
   std::string expected;
-  for (const rt::Controls &controls : legalControls(*loaded.program)) {
-    SCOPED_TRACE(describe(controls));
-    std::vector<run::Tensor> tensors = execute(controls);
-    ASSERT_FALSE(HasFailure());
-    std::string digest = run::digestOf(tensors);
+  for (const rt::Controls &controls : legalControls(*loaded->program)) {
+    SCOPED_TRACE(test::describe(controls));
+    rt::Result<test::PolicyRun> step =
+        test::runPolicy(*loaded, options, controls);
+    ASSERT_TRUE(step.ok()) << step.message();
+    EXPECT_EQ(step->statistics.touched, step->schedule->arenaBytes);
     if (!expected.empty()) {
-      EXPECT_EQ(digest, expected);
+      EXPECT_EQ(step->digest, expected);
       continue;
     }
-    expected = digest;
-    auto checked = run::checkResults(loaded, options, *schedule, tensors);
+    expected = step->digest;
+    auto checked =
+        run::checkResults(*loaded, options, *step->schedule, step->tensors);
     ASSERT_TRUE(checked.ok()) << checked.message();
     for (const rt::CheckedTensor &tensor : *checked)
       EXPECT_TRUE(tensor.passed)
