@@ -23,6 +23,13 @@ using namespace ckpt;
 
 namespace {
 
+/// Renders diagnostics with their lines of source, notes included.
+class Renderer : public SourceMgrDiagnosticHandler {
+public:
+  using SourceMgrDiagnosticHandler::emitDiagnostic;
+  using SourceMgrDiagnosticHandler::SourceMgrDiagnosticHandler;
+};
+
 /// One compile: its context, its source and where its diagnostics go.
 class Compile {
 public:
@@ -41,8 +48,8 @@ private:
   llvm::SourceMgr sources;
   std::string text;
   llvm::raw_string_ostream textStream{text};
-  /// Renders; `handler`, registered later, is asked first.
-  SourceMgrDiagnosticHandler renderer;
+  /// `handler`, registered later, is asked first.
+  Renderer renderer;
   ScopedDiagnosticHandler handler;
   rt::Controls controls;
   OwningOpRef<ModuleOp> module;
@@ -60,7 +67,7 @@ Compile::Compile(StringRef source, StringRef name,
                                        /*RequiresNullTerminator=*/false),
       llvm::SMLoc());
   context.loadDialect<CkptDialect>();
-  // A faulty pipeline names the op at fault; its whole module helps nobody.
+  // The message names the op at fault; printing all of it helps nobody.
   context.printOpOnDiagnostic(false);
 }
 
@@ -69,8 +76,6 @@ void Compile::report(Diagnostic &diagnostic) {
     return;
   text.clear();
   renderer.emitDiagnostic(diagnostic);
-  for (Diagnostic &note : diagnostic.getNotes())
-    renderer.emitDiagnostic(note);
   options.diagnostic(diagnostic.getSeverity(), textStream.str());
 }
 
