@@ -61,6 +61,7 @@ public:
                           const std::vector<int64_t> &sizes = {});
 
   KernelOp kernel(const std::string &name);
+  /// On all processors together.
   double compileSeconds = 0;
 
 private:
@@ -71,6 +72,9 @@ private:
   std::vector<std::string> sizeNames;
   void *library = nullptr;
 };
+
+/// Processor time of this thread, so that a busy machine does not count.
+double processorSeconds();
 
 /// Expects |actual - reference| <= tolerance times the largest |reference|,
 /// everywhere. `reference` takes a position in memory.

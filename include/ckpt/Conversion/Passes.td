@@ -23,17 +23,21 @@ def CkptToHostPass : Pass<"ckpt-to-host", "::mlir::ModuleOp"> {
     lanes wide; fused multiply-adds stand where they are meant, so that the
     bits do not depend on the machine.
 
-    Never: touches steps, launches or variants.
+    Never: keeps anything else. Sizes, blocks, steps, variants and the table
+    are dropped, since launches would have no kernel to name: what they say is
+    read before (`buildProblem`).
 
     ```mlir
-    ckpt.kernel @scale ... {
-    ^bb0(%x: !ckpt.tensor<n x f32>):
+    ckpt.size @n
+    ckpt.kernel @twice row_wise(%x : !ckpt.tensor<n x f32>)
+        workspace "0" flops "n" traffic "8*n" {
       %y = ckpt.scale %x {factor = 2.0} : !ckpt.tensor<n x f32>
       ckpt.yield %y : !ckpt.tensor<n x f32>
     }
     ```
 
-    becomes a loop over n in steps of 8 and one over the rest
+    becomes `llvm.func @twice` with a loop over n in steps of 8 and one over the
+    rest, left out when the address of y is null
     (test/Conversion/CkptToHost/ckpt-to-host.mlir).
   }];
   let dependentDialects = [

@@ -126,6 +126,10 @@ struct CkptToHost : ckpt::impl::CkptToHostPassBase<CkptToHost> {
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(convertKernelToHost(kernel, sizeNames)))
         return signalPassFailure();
+    // What launches kernels has none to name any more.
+    for (Operation &op : llvm::make_early_inc_range(getOperation().getOps()))
+      if (isa<CkptDialect>(op.getDialect()))
+        op.erase();
   }
 };
 } // namespace
