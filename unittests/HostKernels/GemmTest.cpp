@@ -172,30 +172,33 @@ TEST(Gemm, views) {
       toleranceOf(false), "y");
 }
 
-// Not a test: what the machine makes of a layer of the sweep's shape.
+// Not a test: what the machine makes of a layer of the sweep's shape, at many
+// rows and at few.
 TEST(Gemm, rate) {
+  const int64_t n = 3072, k = 3072;
   for (bool bf16 : {false, true}) {
-    const int64_t m = 512, n = 3072, k = 3072;
     Kernels kernels(linearText(n, k, bf16), {"tokens", "batch"});
-    Tensor x = Tensor::random({1, m, k}, bf16, 1);
     Tensor w = Tensor::random({n, k}, bf16, 2);
     Tensor b = Tensor::random({n}, bf16, 3);
-    Tensor dy = Tensor::random({1, m, n}, bf16, 4);
-    auto measure = [&](const char *name,
-                       const std::vector<const Tensor *> &reads) {
-      std::vector<Tensor> results = kernels.outputs(name, {m, 1});
-      double best = 1e9;
-      for (int i = 0; i < 3; ++i) {
-        double begin = processorSeconds();
-        kernels.run(name, reads, {&results[0]}, {m, 1});
-        best = std::min(best, processorSeconds() - begin);
-      }
-      printf("%s %s 512x3072x3072: %.1f GFLOP/s\n", name, nameOf(bf16),
-             2e-9 * m * n * k / best);
-    };
-    measure("linear", {&x, &w, &b});
-    measure("dx", {&dy, &w});
-    measure("dw", {&dy, &x});
+    for (int64_t m : {16, 512}) {
+      Tensor x = Tensor::random({1, m, k}, bf16, 1);
+      Tensor dy = Tensor::random({1, m, n}, bf16, 4);
+      auto measure = [&](const char *name,
+                         const std::vector<const Tensor *> &reads) {
+        std::vector<Tensor> results = kernels.outputs(name, {m, 1});
+        double best = 1e9;
+        for (int i = 0; i < 3; ++i) {
+          double begin = processorSeconds();
+          kernels.run(name, reads, {&results[0]}, {m, 1});
+          best = std::min(best, processorSeconds() - begin);
+        }
+        printf("%s %s %ldx3072x3072: %.1f GFLOP/s\n", name, nameOf(bf16),
+               long(m), 2e-9 * m * n * k / best);
+      };
+      measure("linear", {&x, &w, &b});
+      measure("dx", {&dy, &w});
+      measure("dw", {&dy, &x});
+    }
     printf("three kernels compiled in %.2f s\n", kernels.compileSeconds);
   }
 }

@@ -453,3 +453,55 @@ TEST(RowWise, broadcasts) {
     }
   }
 }
+
+// Not a test: bytes read and written, by what a block of the sweep does most.
+TEST(RowWise, rate) {
+  std::string x = "!ckpt.tensor<1 x tokens x 3072 x bf16>";
+  std::string c = "!ckpt.tensor<1 x 1 x 3072 x bf16>";
+  std::string stats = "!ckpt.tensor<1 x tokens x 2 x f32>";
+  std::string sum = "!ckpt.tensor<1 x 1 x 3072 x f32>";
+  struct Case {
+    std::string name, body;
+    double bytes;
+  };
+  std::vector<Case> cases = {
+      {"add", "%y = ckpt.add %x, %z : " + x + ", " + x + "\nckpt.yield %y : " +
+                  x, 6},
+      {"gelu", "%y = ckpt.gelu %x {approximate = tanh} : " + x +
+                   "\nckpt.yield %y : " + x, 4},
+      {"erf", "%y = ckpt.gelu %x {approximate = erf} : " + x +
+                  "\nckpt.yield %y : " + x, 4},
+      {"norm", "%n = ckpt.layer_norm %x {eps = 1.0e-6} : " + x +
+                   "\n%y = ckpt.mul %n, %c : " + x + ", " + c +
+                   "\nckpt.yield %y : " + x, 4},
+      {"norm_dx", "%d = ckpt.layer_norm_dx %z, %x, %st : " + x + ", " + x +
+                      ", " + stats + "\n%y = ckpt.add %d, %z : " + x + ", " +
+                      x + "\nckpt.yield %y : " + x, 6},
+      {"sum", "%m = ckpt.mul %x, %z : " + x + ", " + x +
+                  "\n%y = ckpt.reduce_sum %m : " + x + " -> " + sum +
+                  "\nckpt.yield %y : " + sum, 4}};
+  std::string text;
+  for (const Case &one : cases)
+    text += kernelText(one.name, "row_wise",
+                       "%x : " + x + ", %z : " + x + ", %c : " + c + ", %st : " +
+                           stats, one.body + "\n");
+  Kernels kernels(text, {"tokens"});
+  const int64_t tokens = 1024;
+  Tensor a = Tensor::random({1, tokens, 3072}, true, 1);
+  Tensor b = Tensor::random({1, tokens, 3072}, true, 2);
+  Tensor row = Tensor::random({1, 1, 3072}, true, 3);
+  Tensor st = Tensor::random({1, tokens, 2}, false, 4);
+  for (const Case &one : cases) {
+    std::vector<Tensor> results = kernels.outputs(one.name, {tokens});
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      double begin = processorSeconds();
+      kernels.run(one.name, {&a, &b, &row, &st}, {&results[0]}, {tokens});
+      best = std::min(best, processorSeconds() - begin);
+    }
+    printf("%s: %.1f GB/s\n", one.name.c_str(),
+           1e-9 * one.bytes * tokens * 3072 / best);
+  }
+  printf("%zu kernels compiled in %.2f s\n", cases.size(),
+         kernels.compileSeconds);
+}
