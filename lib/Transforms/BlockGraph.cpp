@@ -90,7 +90,8 @@ rt::Graph ckpt::readGraph(BlockOp block) {
       for (Value result : op.getResults())
         graphOp.results.push_back(add(result));
       for (NamedAttribute attribute : op.getAttrDictionary())
-        if (attribute.getName() != "operandSegmentSizes")
+        if (attribute.getName() != "operandSegmentSizes" &&
+            !op.getDiscardableAttr(attribute.getName()))
           if (auto value = readAttribute(attribute.getValue()))
             graphOp.attributes[attribute.getName().str()] = *value;
       graph.ops.push_back(std::move(graphOp));

@@ -72,21 +72,12 @@ struct OffloadInsertionPass
 
 private:
   LogicalResult insertCopies(ModuleOp module, VariantOp variant) {
-    auto step =
-        dyn_cast_or_null<StepOp>(module.lookupSymbol(variant.getStep()));
-    if (!step)
-      return variant.emitOpError()
-             << "expected a ckpt.step, found no such symbol @"
-             << variant.getStep();
+    auto step = cast<StepOp>(module.lookupSymbol(variant.getStep()));
     if (variant.getForward().empty())
       return variant.emitOpError()
              << "expected filled regions; run ckpt-rematerialize";
     auto saves = llvm::to_vector(step.getForward().getOps<SaveOp>());
     rt::Demand demand = demandOf(variant);
-    if (demand.fates.size() != saves.size())
-      return variant.emitOpError()
-             << "expected " << saves.size() << " fates, one per ckpt.save of @"
-             << step.getSymName() << ", got " << demand.fates.size();
     for (auto [save, fate] : llvm::zip_equal(saves, demand.fates))
       if (fate == rt::Fate::Offload &&
           failed(::insertCopies(variant, SaveOp(save).getName())))

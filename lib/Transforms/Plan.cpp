@@ -26,7 +26,7 @@ parseCount(ModuleOp module, StringRef flag, StringRef text, int64_t least) {
     return std::optional<int64_t>();
   int64_t value;
   if (text.getAsInteger(10, value) || value < least)
-    return module.emitError()
+    return emitError(module.getLoc())
            << "--" << flag << ": expected "
            << (least ? "a positive integer" : "a non-negative integer")
            << ", found '" << text << "'";
@@ -65,7 +65,7 @@ FailureOr<rt::Controls> PlanPass::parseControls(ModuleOp module) {
   rt::Controls controls;
   rt::Result<rt::Backend> parsed = rt::parseBackend(backend);
   if (!parsed.ok())
-    return module.emitError(parsed.message());
+    return emitError(module.getLoc(), parsed.message());
   controls.backend = *parsed;
   auto count = [&](StringRef flag, StringRef text, int64_t least,
                    std::optional<int64_t> &value) {
@@ -83,7 +83,7 @@ FailureOr<rt::Controls> PlanPass::parseControls(ModuleOp module) {
   controls.attentionOnce = attentionOnce;
   controls.offloadAttention = offloadAttention;
   if (rt::Status status = rt::checkControls(controls); !status.ok())
-    return module.emitError(status.message());
+    return emitError(module.getLoc(), status.message());
   return controls;
 }
 
@@ -122,9 +122,10 @@ static void remarkOn(VariantOp variant, const rt::BlockKind &kind,
   if (!remark)
     return;
   rt::Demand demand = demandOf(variant);
-  remark << "@" << variant.getSymName() << " for blocks " << listOf(blocks);
+  remark << remark::metric("variant", variant.getSymName())
+         << remark::metric("blocks", listOf(blocks));
   for (auto [saved, fate] : llvm::zip_equal(kind.saved, demand.fates))
-    remark << ", " << saved.name << " " << rt::nameOf(fate);
+    remark << remark::metric(saved.name, rt::nameOf(fate));
 }
 
 LogicalResult PlanPass::plan(ModuleOp module) {
@@ -142,13 +143,13 @@ LogicalResult PlanPass::plan(ModuleOp module) {
   if (failed(program))
     return failure();
   if (program->stacks.empty())
-    return module.emitError("expected a ckpt.stack, found none");
+    return emitError(module.getLoc(), "expected a ckpt.stack, found none");
   if (rt::Status status = rt::checkControls(*controls, *program); !status.ok())
-    return module.emitError(status.message());
+    return emitError(module.getLoc(), status.message());
   rt::Result<rt::PlannedStep> planned =
       rt::applyPolicy(*program, *controls, *limit);
   if (!planned.ok())
-    return module.emitError(planned.message());
+    return emitError(module.getLoc(), planned.message());
 
   // Demands by kind: the menu, or what the table needs in order of use.
   std::vector<std::vector<rt::Demand>> demands(program->kinds.size());

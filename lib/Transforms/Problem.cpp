@@ -9,7 +9,7 @@
 #include "Ports.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptStepAttributes.h"
 
-#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -30,21 +30,21 @@ using KernelIndex = llvm::StringMap<int>;
 /// Reads the selected step of one block kind.
 class KindReader {
 public:
-  KindReader(BlockOp block, StepOp step, const rt::Program &program,
-             const KernelIndex &kernels)
-      : ports(block), block(block), step(step), program(program),
-        kernels(kernels) {}
+  KindReader(BlockOp block, StepOp step, const KernelIndex &kernels)
+      : ports(block), block(block), step(step), kernels(kernels) {}
 
   FailureOr<rt::BlockKind> read();
 
 private:
+  /// The regions' arguments and results are those that the ports ask for.
+  LogicalResult checkSignatures();
   void readPorts();
   void addForwardArguments();
   LogicalResult addBackwardArguments();
   LogicalResult readForward();
   LogicalResult readBackward();
-  LogicalResult addLaunch(LaunchOp launch);
-  void addSave(SaveOp save);
+  void addLaunch(LaunchOp launch);
+  LogicalResult addSave(SaveOp save);
   /// Follows a running sum from where it is yielded to its argument: all its
   /// SSA values are one value that ops update in place.
   LogicalResult traceSum(Value yielded, BlockArgument argument, int value);
@@ -56,7 +56,6 @@ private:
   Ports ports;
   BlockOp block;
   StepOp step;
-  const rt::Program &program;
   const KernelIndex &kernels;
   rt::BlockKind kind;
   DenseMap<Value, int> valueOf;
@@ -75,6 +74,8 @@ int KindReader::addValue(Value value, std::string name, rt::ValueKind valueKind,
 
 FailureOr<rt::BlockKind> KindReader::read() {
   kind.name = block.getSymName().str();
+  if (failed(checkSignatures()))
+    return failure();
   readPorts();
   kind.graph = readGraph(block);
   addForwardArguments();
@@ -82,6 +83,43 @@ FailureOr<rt::BlockKind> KindReader::read() {
       failed(readBackward()))
     return failure();
   return std::move(kind);
+}
+
+LogicalResult KindReader::checkSignatures() {
+  Block &forward = step.getForward().front();
+  Block &backward = step.getBackward().front();
+  Type f32 = Float32Type::get(step.getContext());
+  SmallVector<Type> results(
+      block.getBody().front().getTerminator()->getOperandTypes());
+  SmallVector<Type> arguments = results, gradients;
+  for (unsigned i = 0; i < ports.numStates(); ++i)
+    gradients.push_back(ports.type(i));
+  for (bool isParam : {false, true})
+    for (unsigned i = 0; i < ports.size(); ++i)
+      if (ports.isSummed(i) && ports.isParam(i) == isParam) {
+        arguments.push_back(ports.type(i).withElementType(f32));
+        gradients.push_back(arguments.back());
+      }
+  for (unsigned i = ports.firstInput(); i < ports.size(); ++i)
+    arguments.push_back(ports.type(i));
+  for (unsigned i = ports.firstParam(); i < ports.size(); ++i)
+    if (ports.isOwnParam(i))
+      gradients.push_back(ports.type(i));
+
+  auto check = [&](StringRef what, TypeRange expected,
+                   TypeRange found) -> LogicalResult {
+    if (expected == found)
+      return success();
+    return step.emitOpError() << "expected " << what << " of the types "
+                              << expected << ", got " << found;
+  };
+  if (failed(check("forward results", results,
+                   forward.getTerminator()->getOperandTypes())) ||
+      failed(
+          check("backward arguments", arguments, backward.getArgumentTypes())))
+    return failure();
+  return check("backward results", gradients,
+               backward.getTerminator()->getOperandTypes());
 }
 
 void KindReader::readPorts() {
@@ -113,22 +151,10 @@ void KindReader::addForwardArguments() {
   }
 }
 
-LogicalResult KindReader::addLaunch(LaunchOp launch) {
-  auto found = kernels.find(launch.getKernel());
-  if (found == kernels.end())
-    return launch.emitOpError()
-           << "expected a ckpt.kernel, found no symbol @" << launch.getKernel();
-  const rt::Kernel &kernel = program.kernels[found->second];
-  if (int(launch.getReads().size()) != kernel.numReads ||
-      int(launch.getWrites().size()) != kernel.numWrites)
-    return launch.emitOpError()
-           << "expected " << kernel.numReads << " operands and "
-           << kernel.numWrites << " results as @" << launch.getKernel()
-           << " has, got " << launch.getReads().size() << " and "
-           << launch.getWrites().size();
+void KindReader::addLaunch(LaunchOp launch) {
   rt::SelectedOp op;
   op.id = launch.getId().str();
-  op.kernel = found->second;
+  op.kernel = kernels.lookup(launch.getKernel());
   op.scope = scopeOf(launch.getScopeAttr());
   for (Value read : launch.getReads())
     op.reads.push_back(valueOf.lookup(read));
@@ -145,23 +171,29 @@ LogicalResult KindReader::addLaunch(LaunchOp launch) {
   for (size_t i = 0; i + 1 < pairs.size(); i += 2)
     op.inPlace.emplace_back(int(pairs[i]), int(pairs[i + 1]));
   kind.ops.push_back(std::move(op));
-  return success();
 }
 
-void KindReader::addSave(SaveOp save) {
+LogicalResult KindReader::addSave(SaveOp save) {
   rt::SavedValue saved;
   saved.name = save.getName().str();
   saved.value = valueOf.lookup(save.getValue());
-  if (auto state = save->getAttrOfType<IntegerAttr>(stateAttrName))
-    saved.state = int(state.getInt());
+  for (const rt::SavedValue &other : kind.saved)
+    if (other.value == saved.value)
+      return save.emitOpError() << "expected a value that is not saved yet, "
+                                   "found it saved as '"
+                                << other.name << "'";
+  rt::Value &value = kind.values[saved.value];
+  if (value.kind == rt::ValueKind::StateIn)
+    saved.state = value.index;
   saved.producer = scopeOf(save->getAttr(producerAttrName));
   saved.scopeResult = save->hasAttr(scopeResultAttrName);
   saved.attentionOperand = save->hasAttr(attentionOperandAttrName);
   saved.ffnOperand = save->hasAttr(ffnOperandAttrName);
   saved.attentionCore = save->hasAttr(attentionCoreAttrName);
-  kind.values[saved.value].name = saved.name;
+  value.name = saved.name;
   savedValue[saved.name] = saved.value;
   kind.saved.push_back(std::move(saved));
+  return success();
 }
 
 LogicalResult KindReader::nameResult(Value result, rt::ValueKind valueKind,
@@ -181,10 +213,10 @@ LogicalResult KindReader::readForward() {
   Block &body = step.getForward().front();
   for (Operation &op : body) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
-      if (failed(addLaunch(launch)))
-        return failure();
+      addLaunch(launch);
     } else if (auto save = dyn_cast<SaveOp>(op)) {
-      addSave(save);
+      if (failed(addSave(save)))
+        return failure();
     } else if (!isa<YieldOp>(op)) {
       return op.emitOpError() << "expected ckpt.launch or ckpt.save in the "
                                  "forward of a selected step; run ckpt-select";
@@ -251,14 +283,9 @@ LogicalResult KindReader::readBackward() {
   Block &body = step.getBackward().front();
   for (Operation &op : body) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
-      if (failed(addLaunch(launch)))
-        return failure();
+      addLaunch(launch);
     } else if (auto load = dyn_cast<LoadOp>(op)) {
-      auto saved = savedValue.find(load.getName());
-      if (saved == savedValue.end())
-        return load.emitOpError() << "expected a saved value, found no "
-                                     "ckpt.save of that name in the forward";
-      valueOf[load] = saved->second;
+      valueOf[load] = savedValue.lookup(load.getName());
     } else if (!isa<YieldOp>(op)) {
       return op.emitOpError() << "expected ckpt.launch or ckpt.load in the "
                                  "backward of a selected step; run ckpt-select";
@@ -285,7 +312,11 @@ LogicalResult KindReader::readBackward() {
 // The module
 //===----------------------------------------------------------------------===//
 
-static FailureOr<rt::Kernel> readKernel(KernelOp op) {
+static rt::Size sizeOf(StringRef text) {
+  return rt::Size::parse(text.str()).value_or(rt::Size());
+}
+
+static rt::Kernel readKernel(KernelOp op) {
   rt::Kernel kernel;
   kernel.symbol = op.getSymName().str();
   static_assert(int(rt::KernelClass::RowWise) == int(KernelClass::RowWise));
@@ -293,35 +324,10 @@ static FailureOr<rt::Kernel> readKernel(KernelOp op) {
   Block &body = op.getBody().front();
   kernel.numReads = int(body.getNumArguments());
   kernel.numWrites = int(body.getTerminator()->getNumOperands());
-  std::tuple<StringRef, StringRef, rt::Size *> costs[] = {
-      {"workspace", op.getWorkspace(), &kernel.workspaceBytes},
-      {"flops", op.getFlops(), &kernel.flops},
-      {"traffic", op.getTraffic(), &kernel.trafficBytes}};
-  for (auto [name, text, size] : costs) {
-    std::optional<rt::Size> parsed = rt::Size::parse(text.str());
-    if (!parsed)
-      return op.emitOpError()
-             << "expected " << name << " to be a size, got '" << text << "'";
-    *size = *parsed;
-  }
+  kernel.workspaceBytes = sizeOf(op.getWorkspace());
+  kernel.flops = sizeOf(op.getFlops());
+  kernel.trafficBytes = sizeOf(op.getTraffic());
   return kernel;
-}
-
-static LogicalResult readStacks(ModuleOp module, rt::Program &program,
-                                const llvm::StringMap<int> &kinds) {
-  for (StackOp op : module.getOps<StackOp>()) {
-    rt::Stack stack{op.getSymName().str(), {}};
-    for (RepeatOp repeat : op.getBody().getOps<RepeatOp>()) {
-      auto found = kinds.find(repeat.getBlock());
-      if (found == kinds.end())
-        return repeat.emitOpError()
-               << "expected a ckpt.block, found no symbol @"
-               << repeat.getBlock();
-      stack.blocks.insert(stack.blocks.end(), repeat.getCount(), found->second);
-    }
-    program.stacks.push_back(std::move(stack));
-  }
-  return success();
 }
 
 FailureOr<rt::Program> ckpt::buildProblem(ModuleOp module) {
@@ -335,16 +341,13 @@ FailureOr<rt::Program> ckpt::buildProblem(ModuleOp module) {
 
   KernelIndex kernels;
   for (KernelOp op : module.getOps<KernelOp>()) {
-    FailureOr<rt::Kernel> kernel = readKernel(op);
-    if (failed(kernel))
-      return failure();
     int index = int(program.kernels.size());
     kernels[op.getSymName()] = index;
-    program.kernels.push_back(*kernel);
+    program.kernels.push_back(readKernel(op));
     if (auto casts = op->getAttrOfType<ArrayAttr>(gradientCastsAttrName))
       for (Attribute gradient : casts)
-        program.casts.push_back(
-            {cast<StringAttr>(gradient).getValue().str(), index});
+        if (auto name = dyn_cast<StringAttr>(gradient))
+          program.casts.push_back({name.getValue().str(), index});
   }
 
   llvm::StringMap<StepOp> steps;
@@ -358,13 +361,18 @@ FailureOr<rt::Program> ckpt::buildProblem(ModuleOp module) {
              << "expected a step of this block, found none; run "
                 "ckpt-differentiate and ckpt-select";
     FailureOr<rt::BlockKind> kind =
-        KindReader(block, step, program, kernels).read();
+        KindReader(block, step, kernels).read();
     if (failed(kind))
       return failure();
     kinds[block.getSymName()] = int(program.kinds.size());
     program.kinds.push_back(std::move(*kind));
   }
-  if (failed(readStacks(module, program, kinds)))
-    return failure();
+  for (StackOp op : module.getOps<StackOp>()) {
+    rt::Stack stack{op.getSymName().str(), {}};
+    for (RepeatOp repeat : op.getBody().getOps<RepeatOp>())
+      stack.blocks.insert(stack.blocks.end(), repeat.getCount(),
+                          kinds.lookup(repeat.getBlock()));
+    program.stacks.push_back(std::move(stack));
+  }
   return program;
 }

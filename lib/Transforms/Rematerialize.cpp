@@ -197,15 +197,11 @@ private:
     if (failed(program))
       return failure();
     for (VariantOp variant : module.getOps<VariantOp>()) {
-      int index = kindOf(variant, module, *program);
-      if (index < 0)
-        return variant.emitOpError()
-               << "expected a ckpt.step of a block, found no such symbol @"
-               << variant.getStep();
+      const rt::BlockKind &kind =
+          program->kinds[kindOf(variant, module, *program)];
       if (!variant.getForward().empty())
         return variant.emitOpError()
                << "expected empty regions, as ckpt-plan writes them";
-      const rt::BlockKind &kind = program->kinds[index];
       rt::Result<rt::Variant> decision =
           rt::makeVariant(kind, demandOf(variant));
       if (!decision.ok())

@@ -20,11 +20,7 @@ using namespace ckpt;
 static FailureOr<rt::PlannedStep> readTable(ModuleOp module, TableOp table) {
   rt::PlannedStep plan;
   for (auto name : table.getVariants().getAsRange<FlatSymbolRefAttr>()) {
-    auto variant =
-        dyn_cast_or_null<VariantOp>(module.lookupSymbol(name.getValue()));
-    if (!variant)
-      return table.emitOpError()
-             << "expected a ckpt.variant, found no such symbol " << name;
+    auto variant = cast<VariantOp>(module.lookupSymbol(name.getValue()));
     if (variant.getForward().empty())
       return variant.emitOpError()
              << "expected filled regions; run ckpt-rematerialize";

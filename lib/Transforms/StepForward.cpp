@@ -99,15 +99,18 @@ void StepForward::flatten() {
 }
 
 void StepForward::eraseDead() {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(body()->without_terminator())))
-    if (op.use_empty()) {
-      for (Value result : op.getResults()) {
-        facts.erase(result);
-        captured.remove(result);
-      }
-      op.erase();
+  SmallVector<Operation *> ops;
+  for (Operation &op : body()->without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    if (!op->use_empty())
+      continue;
+    for (Value result : op->getResults()) {
+      facts.erase(result);
+      captured.remove(result);
     }
+    op->erase();
+  }
 }
 
 void StepForward::findActive() {

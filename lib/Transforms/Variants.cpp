@@ -29,13 +29,13 @@ rt::Demand ckpt::demandOf(VariantOp variant) {
 
 int ckpt::kindOf(VariantOp variant, ModuleOp module,
                  const rt::Program &program) {
-  auto step = dyn_cast_or_null<StepOp>(module.lookupSymbol(variant.getStep()));
-  if (!step)
-    return -1;
-  for (auto [i, kind] : llvm::enumerate(program.kinds))
-    if (kind.name == step.getBlock())
-      return int(i);
-  return -1;
+  StringRef block =
+      cast<StepOp>(module.lookupSymbol(variant.getStep())).getBlock();
+  return int(llvm::find_if(program.kinds,
+                           [&](const rt::BlockKind &kind) {
+                             return kind.name == block;
+                           }) -
+             program.kinds.begin());
 }
 
 namespace {
@@ -95,12 +95,7 @@ static LogicalResult readRegion(Region &region, const Names &names,
 
 LogicalResult ckpt::readVariants(ModuleOp module, rt::Program &program) {
   for (VariantOp op : module.getOps<VariantOp>()) {
-    int index = kindOf(op, module, program);
-    if (index < 0)
-      return op.emitOpError() << "expected a ckpt.step of a block, found no "
-                                 "such symbol @"
-                              << op.getStep();
-    rt::BlockKind &kind = program.kinds[index];
+    rt::BlockKind &kind = program.kinds[kindOf(op, module, program)];
     Names names(kind);
     rt::Variant variant;
     variant.demand = demandOf(op);

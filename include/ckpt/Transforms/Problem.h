@@ -37,7 +37,7 @@ mlir::LogicalResult readVariants(mlir::ModuleOp module, rt::Program &program);
 /// The demand that a variant answers.
 rt::Demand demandOf(VariantOp variant);
 
-/// Index into `program.kinds` of a variant's block, or -1.
+/// Index into `program.kinds` of a variant's block.
 int kindOf(VariantOp variant, mlir::ModuleOp module,
            const rt::Program &program);
 

@@ -33,7 +33,8 @@ constexpr llvm::StringLiteral attentionOperandAttrName = "attention_operand";
 constexpr llvm::StringLiteral ffnOperandAttrName = "ffn_operand";
 /// Unit: O or LSE of an `sdpa` in a `ckpt.attention`.
 constexpr llvm::StringLiteral attentionCoreAttrName = "attention_core";
-/// i64: the state that the value is.
+/// i64: the state that the value is. For readers of the IR; `buildProblem`
+/// sees it by the value.
 constexpr llvm::StringLiteral stateAttrName = "state";
 
 } // namespace ckpt
