@@ -6,6 +6,7 @@
 
 #include "StepForward.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptStepAttributes.h"
+#include "ckpt/Transforms/SelectGroups.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
@@ -36,13 +37,7 @@ SmallVector<bool> StepForward::neededOf(Operation *op) const {
 // value in half of them; either is made again by what reads it.
 Value StepForward::baseOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    bool isWidening = false;
-    if (auto cast = dyn_cast<CastOp>(op))
-      isWidening = cast.getTo().isF32() &&
-                   !llvm::cast<ckpt::TensorType>(cast.getX().getType())
-                        .getElementType()
-                        .isF32();
-    if (!isWidening && !isa<SliceOp, ReshapeOp, TransposeOp>(op))
+    if (!isView(op) && !isWideningCast(op))
       break;
     value = op->getOperand(0);
   }
@@ -65,6 +60,12 @@ void StepForward::flatten() {
   OpBuilder builder = OpBuilder::atBlockEnd(&to);
   auto cloneOps = [&](Block &ops, StringRef scope) {
     for (Operation &op : ops.without_terminator()) {
+      // A cast to the type that a value has would be a second value to save.
+      if (auto cast = dyn_cast<CastOp>(op);
+          cast && cast.getX().getType() == cast.getY().getType()) {
+        mapping.map(cast.getY(), mapping.lookup(cast.getX()));
+        continue;
+      }
       Operation *copy = builder.clone(op, mapping);
       if (!scope.empty())
         copy->setAttr(scopeAttrName, builder.getStringAttr(scope));
@@ -217,7 +218,8 @@ void StepForward::keepResultsApart() {
   DenseSet<Value> seen;
   for (OpOperand &operand : yield->getOpOperands()) {
     Value value = operand.get();
-    if (seen.insert(value).second && !saved.contains(value))
+    if (seen.insert(value).second && !saved.contains(value) &&
+        !isa<BlockArgument>(value))
       continue;
     auto copy = ScaleOp::create(builder, yield->getLoc(), value,
                                 builder.getF64FloatAttr(1.0),
