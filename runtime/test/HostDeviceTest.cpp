@@ -25,28 +25,26 @@ static std::vector<uint8_t> stubKernels(int variant) {
   return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Host, DeviceConformance,
-    ::testing::Values(DeviceFactory{
-        "host",
-        []() -> std::unique_ptr<Device> {
-          return std::make_unique<HostDevice>();
-        },
-        stubKernels}),
-    [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance,
+                         ::testing::Values(DeviceFactory{
+                             "host",
+                             []() -> std::unique_ptr<Device> {
+                               return std::make_unique<HostDevice>();
+                             },
+                             stubKernels}),
+                         [](const auto &info) { return info.param.name; });
 
 /// The suite again with every copy delayed: order comes from events alone.
-INSTANTIATE_TEST_SUITE_P(
-    SlowHost, DeviceConformance,
-    ::testing::Values(DeviceFactory{
-        "slow",
-        []() -> std::unique_ptr<Device> {
-          auto device = std::make_unique<HostDevice>();
-          device->faults.copyDelayMicroseconds = 20;
-          return device;
-        },
-        stubKernels}),
-    [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(SlowHost, DeviceConformance,
+                         ::testing::Values(DeviceFactory{
+                             "slow",
+                             []() -> std::unique_ptr<Device> {
+                               auto device = std::make_unique<HostDevice>();
+                               device->faults.copyDelayMicroseconds = 20;
+                               return device;
+                             },
+                             stubKernels}),
+                         [](const auto &info) { return info.param.name; });
 
 TEST(HostDevice, RegisteredKernelRunsWithoutAnObject) {
   HostDevice device;

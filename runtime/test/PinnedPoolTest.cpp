@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Device/Host/HostDevice.h"
 #include "Device/PinnedPool.h"
+#include "Device/Host/HostDevice.h"
 
 #include <gtest/gtest.h>
 

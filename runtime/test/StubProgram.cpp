@@ -122,8 +122,11 @@ void ckpt::rt::test::registerStubs(HostDevice &device, const Program &program,
                                    StubCounts &counts) {
   auto add = [&](const Kernel &kernel, const std::vector<Size> &reads,
                  const std::vector<Size> &writes) {
-    Stub stub{hashText(kernel.symbol), {}, {},
-              Formula(kernel.workspaceBytes, program.sizes), &counts};
+    Stub stub{hashText(kernel.symbol),
+              {},
+              {},
+              Formula(kernel.workspaceBytes, program.sizes),
+              &counts};
     for (const Size &size : reads)
       stub.reads.emplace_back(size, program.sizes);
     for (const Size &size : writes)
@@ -167,8 +170,7 @@ ckpt::rt::test::scheduleOf(const Program &program, const Controls &controls,
   return std::make_shared<const Schedule>(std::move(*schedule));
 }
 
-std::vector<Controls>
-ckpt::rt::test::legalControls(const Program &program) {
+std::vector<Controls> ckpt::rt::test::legalControls(const Program &program) {
   std::vector<Controls> legal;
   using Optional = std::optional<int64_t>;
   for (Backend backend : {Backend::None, Backend::Torch, Backend::TorchFfn,

@@ -65,7 +65,8 @@ static int failNull(const char *what) {
 }
 
 /// The caller's struct in the library's layout; what an older caller does not
-/// have stays as it is in `to`. False when the caller's is newer or has no size.
+/// have stays as it is in `to`. False when the caller's is newer or has no
+/// size.
 template <typename T>
 static bool readStruct(const T *from, T &to) {
   size_t size = from->size;
@@ -105,8 +106,8 @@ const char *ckpt_rt_message(void) { return lastMessage().c_str(); }
 static int take(Result<Program> read, ckpt_rt_program **program) {
   if (!read.ok())
     return fail(read.message());
-  *program = new ckpt_rt_program{
-      std::make_shared<const Program>(std::move(*read))};
+  *program =
+      new ckpt_rt_program{std::make_shared<const Program>(std::move(*read))};
   return 0;
 }
 
@@ -365,8 +366,8 @@ int ckpt_rt_step_create(const ckpt_rt_plan *plan, ckpt_rt_device *device,
       return fail("share_host_memory_with: expected a step on the same device");
     stepOptions.pool = other->step.hostMemory();
   }
-  Result<Step> made = Step::create(plan->program, plan->schedule,
-                                   device->device, stepOptions);
+  Result<Step> made =
+      Step::create(plan->program, plan->schedule, device->device, stepOptions);
   if (!made.ok())
     return fail(made.message());
   *step = new ckpt_rt_step{std::move(*made), device->device};

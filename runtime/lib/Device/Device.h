@@ -107,8 +107,7 @@ public:
   virtual Result<std::unique_ptr<Event>> createEvent() = 0;
   /// Seconds from the moment `from` was reached to the moment `to` was. Both
   /// must be done.
-  virtual Result<double> secondsBetween(const Event &from,
-                                        const Event &to) = 0;
+  virtual Result<double> secondsBetween(const Event &from, const Event &to) = 0;
   /// `object` is Program::object; it is copied.
   virtual Result<std::unique_ptr<Module>> loadModule(const uint8_t *object,
                                                      size_t size) = 0;

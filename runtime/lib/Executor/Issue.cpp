@@ -99,9 +99,9 @@ Status StepImpl::issue(Lease &lease, bool backward, double &seconds) {
     status = on(last).record(*lease.lastCopy);
   // In every case: nothing may be under way when the caller goes on.
   Status drained = synchronise();
-  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                          began)
-                .count();
+  seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began)
+          .count();
   if (status.ok())
     status = drained;
   // Only now are the last copies done.

@@ -56,12 +56,10 @@ Status StepImpl::prepare() {
   for (const Command &command : schedule->commands) {
     if (command.kind != Command::Kind::Launch)
       continue;
-    limits.arguments =
-        std::max(limits.arguments, int(command.buffers.size()));
+    limits.arguments = std::max(limits.arguments, int(command.buffers.size()));
     if (kernels[command.kernel])
       continue;
-    Result<KernelHandle> found =
-        module->find(program->kernels[command.kernel]);
+    Result<KernelHandle> found = module->find(program->kernels[command.kernel]);
     if (!found.ok())
       return Error{found.message()};
     kernels[command.kernel] = *found;
@@ -216,8 +214,8 @@ Result<OpenForward> Step::forward() {
   if (status.ok())
     status = impl->poisonStart(**lease, /*backward=*/false);
   if (status.ok())
-    status = impl->issue(**lease, /*backward=*/false,
-                         impl->counts.forwardSeconds);
+    status =
+        impl->issue(**lease, /*backward=*/false, impl->counts.forwardSeconds);
   if (!status.ok())
     return Error{"forward: " + status.message()};
   ++impl->counts.forwards;
@@ -240,8 +238,8 @@ Status Step::backward(OpenForward &forward) {
     return Error{"backward: " + status.message()};
   status = impl->poisonStart(lease, /*backward=*/true);
   if (status.ok())
-    status = impl->issue(lease, /*backward=*/true,
-                         impl->counts.backwardSeconds);
+    status =
+        impl->issue(lease, /*backward=*/true, impl->counts.backwardSeconds);
   forward.drop();
   if (!status.ok())
     return Error{"backward: " + status.message()};

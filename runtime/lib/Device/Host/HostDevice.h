@@ -91,9 +91,8 @@ private:
 };
 
 /// A shared object in memory, opened without a file left behind.
-Result<std::unique_ptr<Module>> loadHostModule(const HostDevice &device,
-                                               const uint8_t *object,
-                                               size_t size);
+Result<std::unique_ptr<Module>>
+loadHostModule(const HostDevice &device, const uint8_t *object, size_t size);
 
 } // namespace ckpt::rt
 

@@ -76,8 +76,9 @@ Result<KernelHandle> HostModule::find(const Kernel &kernel) {
   void *symbol = dlsym(library, kernel.symbol.c_str());
   if (!symbol)
     return Error{"kernel '" + kernel.symbol + "': not in the program's object"};
-  auto function = reinterpret_cast<void (*)(void *const *, const int64_t *,
-                                            void *)>(symbol);
+  auto function =
+      reinterpret_cast<void (*)(void *const *, const int64_t *, void *)>(
+          symbol);
   return static_cast<KernelHandle>(
       &found.emplace(kernel.symbol, function).first->second);
 }
