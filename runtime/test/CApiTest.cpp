@@ -285,8 +285,8 @@ TEST_F(CApiTest, ForwardsMayBeOpenAndHandlesGoInAnyOrder) {
 }
 
 TEST_F(CApiTest, RefusesWithAMessage) {
-  ckpt_rt_plan_options given = options("tourch", CKPT_RT_UNSET);
-  EXPECT_NE(refusal(given).find("tourch"), std::string::npos);
+  ckpt_rt_plan_options given = options("pytorch", CKPT_RT_UNSET);
+  EXPECT_NE(refusal(given).find("pytorch"), std::string::npos);
   given = options("torch", 0);
   EXPECT_NE(refusal(given).find("interval"), std::string::npos);
   given = options("torch-ffn", CKPT_RT_UNSET);
