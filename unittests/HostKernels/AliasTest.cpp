@@ -25,10 +25,11 @@ std::string module() {
                  "%h = ckpt.linear %x, %w : $X, $W\n"
                  "%y = ckpt.add %r, %h : $X, $X\n"
                  "ckpt.yield %y, %h : $X, $X\n") +
-      kernelText("norm", "row_wise", "%x : $X, %r : $X",
-                 "%s = ckpt.add %x, %r : $X, $X\n"
-                 "%y, %st = ckpt.layer_norm %s {eps = 1.0e-6, with_stats} : $X\n"
-                 "ckpt.yield %y, %st : $X, $S\n") +
+      kernelText(
+          "norm", "row_wise", "%x : $X, %r : $X",
+          "%s = ckpt.add %x, %r : $X, $X\n"
+          "%y, %st = ckpt.layer_norm %s {eps = 1.0e-6, with_stats} : $X\n"
+          "ckpt.yield %y, %st : $X, $S\n") +
       kernelText("dx", "row_wise", "%dy : $X, %x : $X, %st : $S, %r : $X",
                  "%d = ckpt.layer_norm_dx %dy, %x, %st : $X, $X, $S\n"
                  "%y = ckpt.add %d, %r : $X, $X\n"
@@ -40,14 +41,14 @@ std::string module() {
                  "%y = ckpt.reshape %p {shape = [\"2\", \"21\", \"40\"]} : "
                  "!ckpt.tensor<1680 x bf16>\n"
                  "ckpt.yield %y : $X\n") +
-      kernelText("sum", "row_wise",
-                 "%s : !ckpt.tensor<40 x f32>, %x : $X",
+      kernelText("sum", "row_wise", "%s : !ckpt.tensor<40 x f32>, %x : $X",
                  "%y = ckpt.accumulate %s, %x : !ckpt.tensor<40 x f32>, $X\n"
                  "ckpt.yield %y : !ckpt.tensor<40 x f32>\n") +
-      kernelText("turn", "row_wise", "%w : $W",
-                 "%t = ckpt.transpose %w {permutation = array<i64: 1, 0>} : $W\n"
-                 "%y = ckpt.add %w, %t : $W, $W\n"
-                 "ckpt.yield %y : $W\n") +
+      kernelText(
+          "turn", "row_wise", "%w : $W",
+          "%t = ckpt.transpose %w {permutation = array<i64: 1, 0>} : $W\n"
+          "%y = ckpt.add %w, %t : $W, $W\n"
+          "ckpt.yield %y : $W\n") +
       kernelText("halves", "row_wise",
                  "%a : !ckpt.tensor<2 x f32>, %b : !ckpt.tensor<4 x f32>",
                  "%s = ckpt.slice %b {dim = 0, offset = \"2\", extent = \"2\"}"

@@ -24,8 +24,8 @@ struct Head {
 /// Elements by (token, column).
 using At = std::function<double(int64_t, int64_t)>;
 
-Head attend(int64_t queries, int64_t keys, int64_t d, double scale,
-            const At &q, const At &k, const At &v) {
+Head attend(int64_t queries, int64_t keys, int64_t d, double scale, const At &q,
+            const At &k, const At &v) {
   Head head;
   head.o.assign(queries * d, 0);
   head.lse.assign(queries, 0);
@@ -58,9 +58,9 @@ struct Shape {
   double size = 1;
 };
 
-const Shape shapes[] = {
-    {1, 1, 1, 1, 1},      {2, 7, 5, 3, 8},     {1, 33, 65, 2, 7},
-    {1, 200, 193, 1, 32}, {1, 400, 16, 1, 64, 40}, {2, 16, 450, 2, 33}};
+const Shape shapes[] = {{1, 1, 1, 1, 1},         {2, 7, 5, 3, 8},
+                        {1, 33, 65, 2, 7},       {1, 200, 193, 1, 32},
+                        {1, 400, 16, 1, 64, 40}, {2, 16, 450, 2, 33}};
 
 std::string attentionText(const Shape &s, bool bf16) {
   std::string q = "!ckpt.tensor<batch x queries x $h x $d x $T>";
@@ -80,7 +80,8 @@ std::string attentionText(const Shape &s, bool bf16) {
                      q + ", " + k + ", " + k + ", " + q + ", " + lse + ", " +
                      q + "\nckpt.yield %dq, %dk, %dv : " + q + ", " + k + ", " +
                      k + "\n");
-  return fill(text, {{"h", num(s.heads)}, {"d", num(s.d)}, {"T", nameOf(bf16)}});
+  return fill(text,
+              {{"h", num(s.heads)}, {"d", num(s.d)}, {"T", nameOf(bf16)}});
 }
 
 } // namespace
@@ -100,8 +101,8 @@ TEST(Attention, forwardAndBackward) {
       for (int64_t i = 0; i < q.size(); ++i)
         q.set(i, q.get(i) * s.size);
       std::vector<Tensor> out = kernels.run("forward", {&q, &k, &v}, sizes);
-      std::vector<Tensor> grads = kernels.run(
-          "backward", {&q, &k, &v, &out[0], &out[1], &dout}, sizes);
+      std::vector<Tensor> grads =
+          kernels.run("backward", {&q, &k, &v, &out[0], &out[1], &dout}, sizes);
 
       auto dense = [&](int64_t tokens) {
         return Tensor({s.batch, tokens, s.heads, s.d}, false);
@@ -184,13 +185,12 @@ TEST(Attention, fusedProjections) {
                " {shape = [\"1\", \"10\", \"32\"]} : " + head + "\n";
   std::string lse = "!ckpt.tensor<1 x 4 x 10 x f32>";
   std::string text =
-      kernelText("forward", "attention_forward", "%qkv : " + qkv,
-                 views + "%o, %lse = ckpt.sdpa %v0, %v1, %v2 {with_lse} : " +
-                     head +
-                     "\n%f = ckpt.reshape %o {shape = [\"1\", \"10\", \"32\"]}"
-                     " : " +
-                     head + "\nckpt.yield %f, %lse : " + flat + ", " + lse +
-                     "\n") +
+      kernelText(
+          "forward", "attention_forward", "%qkv : " + qkv,
+          views + "%o, %lse = ckpt.sdpa %v0, %v1, %v2 {with_lse} : " + head +
+              "\n%f = ckpt.reshape %o {shape = [\"1\", \"10\", \"32\"]}"
+              " : " +
+              head + "\nckpt.yield %f, %lse : " + flat + ", " + lse + "\n") +
       kernelText(
           "backward", "attention_backward",
           "%qkv : " + qkv + ", %o : " + head + ", %lse : " + lse +
@@ -201,13 +201,14 @@ TEST(Attention, fusedProjections) {
               ", " + head + "\n" + flatten +
               "%all = ckpt.concat %fq, %fk, %fv {dim = 2} : " + flat +
               "\nckpt.yield %all : " + qkv + "\n") +
-      kernelText("plain", "attention_backward",
-                 "%q : " + head + ", %k : " + head + ", %v : " + head +
-                     ", %o : " + head + ", %lse : " + lse + ", %do : " + head,
-                 "%dq, %dk, %dv = ckpt.sdpa_dx %q, %k, %v, %o, %lse, %do : " +
-                     head + ", " + head + ", " + head + ", " + head + ", " +
-                     lse + ", " + head + "\nckpt.yield %dq, %dk, %dv : " +
-                     head + ", " + head + ", " + head + "\n");
+      kernelText(
+          "plain", "attention_backward",
+          "%q : " + head + ", %k : " + head + ", %v : " + head +
+              ", %o : " + head + ", %lse : " + lse + ", %do : " + head,
+          "%dq, %dk, %dv = ckpt.sdpa_dx %q, %k, %v, %o, %lse, %do : " + head +
+              ", " + head + ", " + head + ", " + head + ", " + lse + ", " +
+              head + "\nckpt.yield %dq, %dk, %dv : " + head + ", " + head +
+              ", " + head + "\n");
   Kernels kernels(text);
   Tensor all = Tensor::random({1, 10, 96}, false, 1);
   Tensor dout = Tensor::random({1, 10, 4, 8}, false, 2);

@@ -107,11 +107,11 @@ Kernels::Kernels(const std::string &text, std::vector<std::string> sizeNames)
   llvm::SmallVector<uint8_t> object;
   unsigned calls = 0, total = 0;
   double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  bool done = succeeded(compileHostKernels(
-      *module, names, object, [&](unsigned done, unsigned all) {
-        EXPECT_EQ(done, ++calls);
-        total = all;
-      }));
+  bool done = succeeded(compileHostKernels(*module, names, object,
+                                           [&](unsigned done, unsigned all) {
+                                             EXPECT_EQ(done, ++calls);
+                                             total = all;
+                                           }));
   compileSeconds = seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
   if (!done)
     llvm::report_fatal_error("a test's kernels do not compile");
@@ -162,9 +162,8 @@ void Kernels::run(const std::string &name,
   using Function = void (*)(void *const *, const int64_t *, void *);
   auto function = reinterpret_cast<Function>(dlsym(library, name.c_str()));
   ASSERT_NE(function, nullptr) << name;
-  int64_t bytes = *HostTargetInfo()
-                       .workspaceBytes(kernel(name))
-                       .evaluate(valuesOf(sizes));
+  int64_t bytes =
+      *HostTargetInfo().workspaceBytes(kernel(name)).evaluate(valuesOf(sizes));
   constexpr int64_t guard = 4096;
   std::vector<char> workspace(bytes + 2 * guard, char(0xff));
   std::vector<void *> args;

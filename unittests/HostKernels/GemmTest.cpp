@@ -32,14 +32,13 @@ std::string linearText(int64_t n, int64_t k, bool bf16) {
       "%dx = ckpt.linear_dx %dy, %w : !ckpt.tensor<batch x tokens x $n x $T>, "
       "!ckpt.tensor<$n x $k x $T>\n"
       "ckpt.yield %dx : !ckpt.tensor<batch x tokens x $k x $T>\n");
-  text += kernelText(
-      "dw", "gemm",
-      "%dy : !ckpt.tensor<batch x tokens x $n x $T>, "
-      "%x : !ckpt.tensor<batch x tokens x $k x $T>",
-      "%dw = ckpt.linear_dw %dy, %x {to = f32} : "
-      "!ckpt.tensor<batch x tokens x $n x $T>, "
-      "!ckpt.tensor<batch x tokens x $k x $T>\n"
-      "ckpt.yield %dw : !ckpt.tensor<$n x $k x f32>\n");
+  text += kernelText("dw", "gemm",
+                     "%dy : !ckpt.tensor<batch x tokens x $n x $T>, "
+                     "%x : !ckpt.tensor<batch x tokens x $k x $T>",
+                     "%dw = ckpt.linear_dw %dy, %x {to = f32} : "
+                     "!ckpt.tensor<batch x tokens x $n x $T>, "
+                     "!ckpt.tensor<batch x tokens x $k x $T>\n"
+                     "ckpt.yield %dw : !ckpt.tensor<$n x $k x f32>\n");
   return fill(text, {{"n", num(n)}, {"k", num(k)}, {"T", nameOf(bf16)}});
 }
 
@@ -136,7 +135,8 @@ TEST(Gemm, epilogue) {
       [&](int64_t at) {
         double v = h(at);
         double gelu =
-            0.5 * v * (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
+            0.5 * v *
+            (1 + std::tanh(0.7978845608 * (v + 0.044715 * v * v * v)));
         return residual.get(at) +
                gelu * gate.get(at / (tokens * 40) * 40 + at % 40);
       },

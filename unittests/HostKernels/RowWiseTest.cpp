@@ -82,11 +82,13 @@ TEST(RowWise, activations) {
 // bits that IEEE rounding gives.
 TEST(RowWise, bf16Rounding) {
   std::string wide = "!ckpt.tensor<17 x f32>", half = "!ckpt.tensor<17 x bf16>";
-  Kernels kernels(kernelText(
-      "k", "row_wise", "%x : " + wide,
-      "%h = ckpt.cast %x {to = bf16} : " + wide + "\n%w = ckpt.cast %h {to = "
-      "f32} : " + half + "\n%y = ckpt.scale %w {factor = 1.0} : " + wide +
-      "\nckpt.yield %h, %y : " + half + ", " + wide + "\n"));
+  Kernels kernels(
+      kernelText("k", "row_wise", "%x : " + wide,
+                 "%h = ckpt.cast %x {to = bf16} : " + wide +
+                     "\n%w = ckpt.cast %h {to = "
+                     "f32} : " +
+                     half + "\n%y = ckpt.scale %w {factor = 1.0} : " + wide +
+                     "\nckpt.yield %h, %y : " + half + ", " + wide + "\n"));
   const uint32_t bits[17] = {
       0x3f800000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff, 0xbf808000,
       0x7f7fffff, 0x7f800000, 0xff800000, 0x00000001, 0x00008000, 0x7fc00000,
@@ -122,33 +124,35 @@ TEST(RowWise, norms) {
             kernelText("forward", "row_wise",
                        "%x : $X, %r : $X, %g : $W, %b : $W, %m : $M",
                        "%s = ckpt.add %x, %r : $X, $X\n"
-                       "%n, %st = " + norm + " %s, %g" +
-                           (layer ? ", %b" : "") +
+                       "%n, %st = " +
+                           norm + " %s, %g" + (layer ? ", %b" : "") +
                            " {eps = 1.0e-5, with_stats} : $X, $W" +
                            (layer ? ", $W" : "") +
                            "\n%y = ckpt.mul %n, %m : $X, $M\n"
                            "ckpt.yield %y, %st, %s : $X, $S, $X\n") +
             kernelText("backward", "row_wise",
                        "%dy : $X, %x : $X, %st : $S, %g : $W, %r : $X",
-                       "%d = " + norm + "_dx %dy, %x, %st, %g : $X, $X, $S, $W\n"
-                       "%y = ckpt.add %d, %r : $X, $X\n"
-                       "ckpt.yield %y : $X\n") +
+                       "%d = " + norm +
+                           "_dx %dy, %x, %st, %g : $X, $X, $S, $W\n"
+                           "%y = ckpt.add %d, %r : $X, $X\n"
+                           "ckpt.yield %y : $X\n") +
             kernelText("xhat", "row_wise", "%x : $X, %st : $S",
                        "%h = ckpt.normalize %x, %st : $X, $S\n"
                        "ckpt.yield %h : $F\n");
-        text = fill(text,
-                    {{"X", "!ckpt.tensor<batch x 5 x " + num(w) + " x $T>"},
-                     {"F", "!ckpt.tensor<batch x 5 x " + num(w) + " x f32>"},
-                     {"M", "!ckpt.tensor<batch x 1 x " + num(w) + " x $T>"},
-                     {"S", std::string("!ckpt.tensor<batch x 5 x ") +
-                               (layer ? "2" : "1") + " x f32>"},
-                     {"W", "!ckpt.tensor<" + num(w) + " x $T>"},
-                     {"T", nameOf(bf16)}});
+        text =
+            fill(text, {{"X", "!ckpt.tensor<batch x 5 x " + num(w) + " x $T>"},
+                        {"F", "!ckpt.tensor<batch x 5 x " + num(w) + " x f32>"},
+                        {"M", "!ckpt.tensor<batch x 1 x " + num(w) + " x $T>"},
+                        {"S", std::string("!ckpt.tensor<batch x 5 x ") +
+                                  (layer ? "2" : "1") + " x f32>"},
+                        {"W", "!ckpt.tensor<" + num(w) + " x $T>"},
+                        {"T", nameOf(bf16)}});
         Kernels kernels(text, {"batch"});
         const int64_t batch = 3, rows = batch * 5;
         Tensor x = Tensor::random({batch, 5, w}, bf16, 1);
         Tensor r = Tensor::random({batch, 5, w}, bf16, 2);
-        Tensor g = Tensor::random({w}, bf16, 3), b = Tensor::random({w}, bf16, 4);
+        Tensor g = Tensor::random({w}, bf16, 3),
+               b = Tensor::random({w}, bf16, 4);
         Tensor m = Tensor::random({batch, 1, w}, bf16, 5);
         Tensor dy = Tensor::random({batch, 5, w}, bf16, 6);
         std::vector<Tensor> out =
@@ -280,28 +284,28 @@ TEST(RowWise, sums) {
   };
   for (bool bf16 : {false, true})
     for (int64_t w : {1, 12, 40}) {
-      std::vector<Case> cases = {
-          {num(w), {w}},
-          {"batch x 1 x " + num(w), {batch, 1, w}},
-          {"1 x tokens x " + num(w), {1, tokens, w}},
-          {"batch x 1 x 1", {batch, 1, 1}},
-          {"batch x tokens x 1", {batch, tokens, 1}},
-          {"1", {1}}};
+      std::vector<Case> cases = {{num(w), {w}},
+                                 {"batch x 1 x " + num(w), {batch, 1, w}},
+                                 {"1 x tokens x " + num(w), {1, tokens, w}},
+                                 {"batch x 1 x 1", {batch, 1, 1}},
+                                 {"batch x tokens x 1", {batch, tokens, 1}},
+                                 {"1", {1}}};
       for (const Case &c : cases) {
         SCOPED_TRACE(c.dims + " of width " + num(w));
         std::string x = "!ckpt.tensor<batch x tokens x " + num(w) + " x $T>";
-        std::string text = fill(
-            kernelText("sum", "row_wise", "%x : " + x + ", %m : " + x,
-                       "%p = ckpt.mul %x, %m : " + x + ", " + x +
-                           "\n%y = ckpt.reduce_sum %p : " + x +
-                           " -> !ckpt.tensor<$Y x $T>\n"
-                           "ckpt.yield %y : !ckpt.tensor<$Y x $T>\n") +
-                kernelText("accumulate", "row_wise",
-                           "%s : !ckpt.tensor<$Y x f32>, %x : " + x,
-                           "%y = ckpt.accumulate %s, %x : !ckpt.tensor<$Y x "
-                           "f32>, " + x +
-                               "\nckpt.yield %y : !ckpt.tensor<$Y x f32>\n"),
-            {{"Y", c.dims}, {"T", nameOf(bf16)}});
+        std::string text =
+            fill(kernelText("sum", "row_wise", "%x : " + x + ", %m : " + x,
+                            "%p = ckpt.mul %x, %m : " + x + ", " + x +
+                                "\n%y = ckpt.reduce_sum %p : " + x +
+                                " -> !ckpt.tensor<$Y x $T>\n"
+                                "ckpt.yield %y : !ckpt.tensor<$Y x $T>\n") +
+                     kernelText(
+                         "accumulate", "row_wise",
+                         "%s : !ckpt.tensor<$Y x f32>, %x : " + x,
+                         "%y = ckpt.accumulate %s, %x : !ckpt.tensor<$Y x "
+                         "f32>, " +
+                             x + "\nckpt.yield %y : !ckpt.tensor<$Y x f32>\n"),
+                 {{"Y", c.dims}, {"T", nameOf(bf16)}});
         Kernels kernels(text, {"batch", "tokens"});
         std::vector<int64_t> sizes = {batch, tokens};
         Tensor a = Tensor::random({batch, tokens, w}, bf16, 1);
@@ -314,10 +318,10 @@ TEST(RowWise, sums) {
           double sum = 0;
           for (int64_t i = 0; i < a.size(); ++i) {
             int64_t b = i / (tokens * w), t = i / w % tokens, j = i % w;
-            int64_t to = ((shape[0] > 1 ? b : 0) * shape[1] +
-                          (shape[1] > 1 ? t : 0)) *
-                             shape[2] +
-                         (shape[2] > 1 ? j : 0);
+            int64_t to =
+                ((shape[0] > 1 ? b : 0) * shape[1] + (shape[1] > 1 ? t : 0)) *
+                    shape[2] +
+                (shape[2] > 1 ? j : 0);
             if (to == at)
               sum += a.get(i) * (product ? m.get(i) : 1);
           }
@@ -343,33 +347,35 @@ TEST(RowWise, views) {
     std::string p = num(part), w = num(3 * part);
     std::string whole = "!ckpt.tensor<2 x 6 x " + w + " x f32>";
     std::string piece = "!ckpt.tensor<2 x 6 x " + p + " x f32>";
-    std::string slice = " = ckpt.slice %x {dim = 2, extent = \"" + p +
-                        "\", offset = \"";
+    std::string slice =
+        " = ckpt.slice %x {dim = 2, extent = \"" + p + "\", offset = \"";
     std::string text =
         kernelText("slice", "row_wise", "%x : " + whole,
-                   "%y" + slice + p + "\"} : " + whole + "\nckpt.yield %y : " +
-                       piece + "\n") +
-        kernelText("swap", "row_wise", "%x : " + whole,
-                   "%a" + slice + p + "\"} : " + whole + "\n%b" + slice +
-                       "0\"} : " + whole + "\n%c" + slice + num(2 * part) +
-                       "\"} : " + whole +
-                       "\n%y = ckpt.concat %a, %b, %c {dim = 2} : " + piece +
-                       "\n%z = ckpt.scale %y {factor = 2.0, offset = 1.0} : " +
-                       whole + "\nckpt.yield %y, %z : " + whole + ", " + whole +
-                       "\n") +
+                   "%y" + slice + p + "\"} : " + whole +
+                       "\nckpt.yield %y : " + piece + "\n") +
+        kernelText(
+            "swap", "row_wise", "%x : " + whole,
+            "%a" + slice + p + "\"} : " + whole + "\n%b" + slice + "0\"} : " +
+                whole + "\n%c" + slice + num(2 * part) + "\"} : " + whole +
+                "\n%y = ckpt.concat %a, %b, %c {dim = 2} : " + piece +
+                "\n%z = ckpt.scale %y {factor = 2.0, offset = 1.0} : " + whole +
+                "\nckpt.yield %y, %z : " + whole + ", " + whole + "\n") +
         kernelText("stack", "row_wise", "%x : " + whole,
                    "%y = ckpt.concat %x, %x {dim = 1} : " + whole +
                        "\n%z = ckpt.scale %y {factor = 2.0} : !ckpt.tensor<2 x "
-                       "12 x " + w + " x f32>\n"
-                       "ckpt.yield %z : !ckpt.tensor<2 x 12 x " + w +
-                       " x f32>\n") +
+                       "12 x " +
+                       w +
+                       " x f32>\n"
+                       "ckpt.yield %z : !ckpt.tensor<2 x 12 x " +
+                       w + " x f32>\n") +
         kernelText("pad", "row_wise", "%x : " + piece,
                    "%y = ckpt.pad %x {dim = 2, offset = \"" + p +
                        "\", extent = \"" + w + "\"} : " + piece +
                        "\nckpt.yield %y : " + whole + "\n") +
         kernelText("turn", "row_wise", "%x : " + whole,
                    "%y = ckpt.transpose %x {permutation = array<i64: 2, 0, 1>}"
-                   " : " + whole + "\nckpt.yield %y : !ckpt.tensor<" + w +
+                   " : " +
+                       whole + "\nckpt.yield %y : !ckpt.tensor<" + w +
                        " x 2 x 6 x f32>\n") +
         // Elements run on across the rows of the inner shape.
         kernelText("heads", "row_wise", "%x : " + whole,
@@ -377,8 +383,11 @@ TEST(RowWise, views) {
                        "\n%r = ckpt.reshape %s {shape = [\"2\", \"2\", \"" + w +
                        "\", \"3\"]} : " + whole +
                        "\n%y = ckpt.scale %r {factor = 0.5} : !ckpt.tensor<2 x "
-                       "2 x " + w + " x 3 x f32>\nckpt.yield %y : "
-                       "!ckpt.tensor<2 x 2 x " + w + " x 3 x f32>\n");
+                       "2 x " +
+                       w +
+                       " x 3 x f32>\nckpt.yield %y : "
+                       "!ckpt.tensor<2 x 2 x " +
+                       w + " x 3 x f32>\n");
     Kernels kernels(text);
     const int64_t width = 3 * part;
     Tensor x = Tensor::random({2, 6, width}, false, 1);
@@ -389,11 +398,10 @@ TEST(RowWise, views) {
       for (int64_t i = 0; i < actual.size(); ++i)
         ASSERT_EQ(actual.get(i), float(reference(i))) << what << " " << i;
     };
-    exact(kernels.run("slice", {&x})[0],
-          [&](int64_t at) {
-            return x.get(at / part * width + part + at % part);
-          },
-          "slice");
+    exact(
+        kernels.run("slice", {&x})[0],
+        [&](int64_t at) { return x.get(at / part * width + part + at % part); },
+        "slice");
     auto swapped = [&](int64_t at) {
       int64_t j = at % width;
       j += j < part ? part : j < 2 * part ? -part : 0;
@@ -401,25 +409,30 @@ TEST(RowWise, views) {
     };
     std::vector<Tensor> swap = kernels.run("swap", {&x});
     exact(swap[0], swapped, "concat");
-    exact(swap[1],
-          [&](int64_t at) { return float(2 * swapped(at)) + 1.0f; }, "scale");
-    exact(kernels.run("stack", {&x})[0],
-          [&](int64_t at) {
-            int64_t row = at / width;
-            return 2 * x.get((row / 12 * 6 + row % 6) * width + at % width);
-          },
-          "stack");
-    exact(kernels.run("pad", {&y})[0],
-          [&](int64_t at) {
-            int64_t j = at % width - part;
-            return j < 0 || j >= part ? 0 : y.get(at / width * part + j);
-          },
-          "pad");
-    exact(kernels.run("turn", {&x})[0],
-          [&](int64_t at) { return x.get(at % 12 * width + at / 12); },
-          "transpose");
-    exact(kernels.run("heads", {&x})[0],
-          [&](int64_t at) { return 0.5f * float(x.get(at) * 3); }, "reshape");
+    exact(
+        swap[1], [&](int64_t at) { return float(2 * swapped(at)) + 1.0f; },
+        "scale");
+    exact(
+        kernels.run("stack", {&x})[0],
+        [&](int64_t at) {
+          int64_t row = at / width;
+          return 2 * x.get((row / 12 * 6 + row % 6) * width + at % width);
+        },
+        "stack");
+    exact(
+        kernels.run("pad", {&y})[0],
+        [&](int64_t at) {
+          int64_t j = at % width - part;
+          return j < 0 || j >= part ? 0 : y.get(at / width * part + j);
+        },
+        "pad");
+    exact(
+        kernels.run("turn", {&x})[0],
+        [&](int64_t at) { return x.get(at % 12 * width + at / 12); },
+        "transpose");
+    exact(
+        kernels.run("heads", {&x})[0],
+        [&](int64_t at) { return 0.5f * float(x.get(at) * 3); }, "reshape");
   }
 }
 
@@ -465,26 +478,37 @@ TEST(RowWise, rate) {
     double bytes;
   };
   std::vector<Case> cases = {
-      {"add", "%y = ckpt.add %x, %z : " + x + ", " + x + "\nckpt.yield %y : " +
-                  x, 6},
-      {"gelu", "%y = ckpt.gelu %x {approximate = tanh} : " + x +
-                   "\nckpt.yield %y : " + x, 4},
-      {"erf", "%y = ckpt.gelu %x {approximate = erf} : " + x +
-                  "\nckpt.yield %y : " + x, 4},
-      {"norm", "%n = ckpt.layer_norm %x {eps = 1.0e-6} : " + x +
-                   "\n%y = ckpt.mul %n, %c : " + x + ", " + c +
-                   "\nckpt.yield %y : " + x, 4},
-      {"norm_dx", "%d = ckpt.layer_norm_dx %z, %x, %st : " + x + ", " + x +
-                      ", " + stats + "\n%y = ckpt.add %d, %z : " + x + ", " +
-                      x + "\nckpt.yield %y : " + x, 6},
-      {"sum", "%m = ckpt.mul %x, %z : " + x + ", " + x +
-                  "\n%y = ckpt.reduce_sum %m : " + x + " -> " + sum +
-                  "\nckpt.yield %y : " + sum, 4}};
+      {"add",
+       "%y = ckpt.add %x, %z : " + x + ", " + x + "\nckpt.yield %y : " + x, 6},
+      {"gelu",
+       "%y = ckpt.gelu %x {approximate = tanh} : " + x +
+           "\nckpt.yield %y : " + x,
+       4},
+      {"erf",
+       "%y = ckpt.gelu %x {approximate = erf} : " + x +
+           "\nckpt.yield %y : " + x,
+       4},
+      {"norm",
+       "%n = ckpt.layer_norm %x {eps = 1.0e-6} : " + x +
+           "\n%y = ckpt.mul %n, %c : " + x + ", " + c +
+           "\nckpt.yield %y : " + x,
+       4},
+      {"norm_dx",
+       "%d = ckpt.layer_norm_dx %z, %x, %st : " + x + ", " + x + ", " + stats +
+           "\n%y = ckpt.add %d, %z : " + x + ", " + x +
+           "\nckpt.yield %y : " + x,
+       6},
+      {"sum",
+       "%m = ckpt.mul %x, %z : " + x + ", " + x +
+           "\n%y = ckpt.reduce_sum %m : " + x + " -> " + sum +
+           "\nckpt.yield %y : " + sum,
+       4}};
   std::string text;
   for (const Case &one : cases)
     text += kernelText(one.name, "row_wise",
-                       "%x : " + x + ", %z : " + x + ", %c : " + c + ", %st : " +
-                           stats, one.body + "\n");
+                       "%x : " + x + ", %z : " + x + ", %c : " + c +
+                           ", %st : " + stats,
+                       one.body + "\n");
   Kernels kernels(text, {"tokens"});
   const int64_t tokens = 1024;
   Tensor a = Tensor::random({1, tokens, 3072}, true, 1);

@@ -21,17 +21,15 @@ namespace ckpt {
 /// a kernel computes depend neither on the machine nor on which outputs are
 /// asked for. Kernels compile in parallel; `progress` is called once per kernel
 /// that is done, never from two threads at once. Emits a diagnostic on failure.
-llvm::LogicalResult
-compileHostKernels(mlir::ModuleOp module,
-                   llvm::ArrayRef<llvm::StringRef> sizeNames,
-                   llvm::SmallVectorImpl<uint8_t> &object,
-                   llvm::function_ref<void(unsigned done, unsigned total)>
-                       progress = nullptr);
+llvm::LogicalResult compileHostKernels(
+    mlir::ModuleOp module, llvm::ArrayRef<llvm::StringRef> sizeNames,
+    llvm::SmallVectorImpl<uint8_t> &object,
+    llvm::function_ref<void(unsigned done, unsigned total)> progress = nullptr);
 
 /// Replaces `kernel` by an `llvm.func` of the ABI above whose body is made of
 /// the llvm, scf, arith, math and vector dialects.
-llvm::LogicalResult convertKernelToHost(KernelOp kernel,
-                                        llvm::ArrayRef<llvm::StringRef> sizeNames);
+llvm::LogicalResult
+convertKernelToHost(KernelOp kernel, llvm::ArrayRef<llvm::StringRef> sizeNames);
 
 } // namespace ckpt
 

@@ -60,10 +60,10 @@ RowSource host::headSource(KernelFrame &frame, Value value, Value batch,
   };
 }
 
-void host::writeHeadRows(
-    KernelFrame &frame, Value result, const AttentionShape &shape, Value block,
-    Value batch, Value first, Value head, Value count,
-    llvm::function_ref<Value(Value, Value)> finish) {
+void host::writeHeadRows(KernelFrame &frame, Value result,
+                         const AttentionShape &shape, Value block, Value batch,
+                         Value first, Value head, Value count,
+                         llvm::function_ref<Value(Value, Value)> finish) {
   HostBuilder &hb = frame.hb;
   SmallVector<const Sink *> group;
   for (const Sink &sink : frame.sinks)

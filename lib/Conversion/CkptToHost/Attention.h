@@ -20,8 +20,8 @@ constexpr int64_t attentionBlock = 192;
 struct AttentionShape {
   AttentionShape(Value q, Value k);
   rt::Size batch, queries, keys, heads, depth;
-  /// Row length in the workspace, a bound of `depth` rounded up to whole
-  /// panels. d is a constant in every model; where it is not, `failed`.
+  /// Row length in the workspace: `depth`, which must be a constant, rounded up
+  /// to whole panels.
   int64_t stride = 0;
   /// Block sizes, smaller where the sizes are known to be.
   int64_t queryBlock = 0, keyBlock = 0;

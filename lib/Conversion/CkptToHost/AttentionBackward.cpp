@@ -101,8 +101,7 @@ void Backward::emitScores(Value firstQuery, Value queries, Value keys) {
 /// What one block of queries adds to dk and dv of the block of keys, and to dq.
 void Backward::emitBlock(Value firstQuery, Value queries, Value keys) {
   int64_t stride = shape.stride, queryBlock = shape.queryBlock;
-  int64_t byDepth = stride * panelColumns,
-          byQuery = queryBlock * panelColumns,
+  int64_t byDepth = stride * panelColumns, byQuery = queryBlock * panelColumns,
           byKey = shape.keyBlock * panelColumns;
   Value depth = hb.size(shape.depth);
   packPanelsTransposed(hb, source(op.getQ(), firstQuery), queries, depth,
@@ -125,8 +124,8 @@ void Backward::emitBlock(Value firstQuery, Value queries, Value keys) {
   emitBlockGemm(hb, {ds, queryBlock, 1, qPanels, byQuery, dk, stride, keys,
                      depth, queries});
   Value dqRows = hb.advance(dq, hb.mul(firstQuery, hb.i64(stride)));
-  emitBlockGemm(hb, {ds, 1, queryBlock, kPanels, byKey, dqRows, stride,
-                     queries, depth, keys});
+  emitBlockGemm(hb, {ds, 1, queryBlock, kPanels, byKey, dqRows, stride, queries,
+                     depth, keys});
 }
 
 void Backward::emitHead() {
@@ -177,8 +176,8 @@ LogicalResult host::emitAttentionBackward(KernelFrame &frame) {
     *piece = workspace.take(q * d);
   backward.p = workspace.take(k * q);
   backward.ds = workspace.take(k * q);
-  backward.dq = workspace.take((shape.queries + rt::Size(tileRows)) *
-                               rt::Size(d));
+  backward.dq =
+      workspace.take((shape.queries + rt::Size(tileRows)) * rt::Size(d));
   backward.delta = workspace.take(shape.queries);
   hb.nest({hb.size(shape.batch), hb.size(shape.heads)},
           [&](ArrayRef<Value> at) {

@@ -38,29 +38,25 @@ static void emitSoftmaxRow(HostBuilder &hb, double scale, Value scores,
   auto scaled = [&](Value at, unsigned width) {
     return hb.fmul(hb.load(scores, at, width), hb.f32(scale, width));
   };
-  Value largest =
-      hb.reduceColumns(
-          keys, {-std::numeric_limits<float>::infinity()},
-          [&](Value at, unsigned width,
-              ValueRange carried) -> SmallVector<Value> {
-            return {hb.fmax(carried[0], scaled(at, width))};
-          },
-          [&](Value vector) { return hb.maxLanes(vector); })[0];
+  Value largest = hb.reduceColumns(
+      keys, {-std::numeric_limits<float>::infinity()},
+      [&](Value at, unsigned width, ValueRange carried) -> SmallVector<Value> {
+        return {hb.fmax(carried[0], scaled(at, width))};
+      },
+      [&](Value vector) { return hb.maxLanes(vector); })[0];
   Value before = hb.load(maximum, row);
   largest = hb.fmax(before, largest);
-  Value added =
-      hb.reduceColumns(
-          keys, {0},
-          [&](Value at, unsigned width,
-              ValueRange carried) -> SmallVector<Value> {
-            // A product and a difference, each rounded: fused, the largest
-            // score's exponent would not be 0.
-            Value p = emitExp(hb, hb.fsub(scaled(at, width),
-                                          hb.splat(largest, width)));
-            hb.store(p, scores, at);
-            return {hb.fadd(carried[0], p)};
-          },
-          [&](Value vector) { return hb.sumLanes(vector); })[0];
+  Value added = hb.reduceColumns(
+      keys, {0},
+      [&](Value at, unsigned width, ValueRange carried) -> SmallVector<Value> {
+        // A product and a difference, each rounded: fused, the largest
+        // score's exponent would not be 0.
+        Value p =
+            emitExp(hb, hb.fsub(scaled(at, width), hb.splat(largest, width)));
+        hb.store(p, scores, at);
+        return {hb.fadd(carried[0], p)};
+      },
+      [&](Value vector) { return hb.sumLanes(vector); })[0];
   Value shrink = emitExp(hb, hb.fsub(before, largest));
   hb.store(hb.fma(hb.load(sum, row), shrink, added), sum, row);
   hb.store(largest, maximum, row);
@@ -114,23 +110,20 @@ LogicalResult host::emitAttentionForward(KernelFrame &frame) {
     hb.loop(zero, keys, keyBlock, [&](Value from) {
       Value count = hb.min(hb.i64(keyBlock), hb.sub(keys, from));
       int64_t kPanel = stride * panelColumns, vPanel = keyBlock * panelColumns;
-      packPanelsTransposed(hb,
-                           headSource(frame, op.getK(), batch, from, head),
+      packPanelsTransposed(hb, headSource(frame, op.getK(), batch, from, head),
                            count, depth, k, kPanel);
       packPanels(hb, headSource(frame, op.getV(), batch, from, head), count,
                  depth, v, vPanel);
       zeroBlock(hb, s, rows, count, keyBlock);
-      emitBlockGemm(hb, {q, stride, 1, k, kPanel, s, keyBlock, rows, count,
-                         depth});
+      emitBlockGemm(hb,
+                    {q, stride, 1, k, kPanel, s, keyBlock, rows, count, depth});
       hb.loop(zero, rows, 1, [&](Value row) {
-        emitSoftmaxRow(hb, scale,
-                       hb.advance(s, hb.mul(row, hb.i64(keyBlock))), count,
-                       maximum, sum,
-                       hb.advance(o, hb.mul(row, hb.i64(stride))), stride,
-                       row);
+        emitSoftmaxRow(hb, scale, hb.advance(s, hb.mul(row, hb.i64(keyBlock))),
+                       count, maximum, sum,
+                       hb.advance(o, hb.mul(row, hb.i64(stride))), stride, row);
       });
-      emitBlockGemm(hb, {s, keyBlock, 1, v, vPanel, o, stride, rows, depth,
-                         count});
+      emitBlockGemm(hb,
+                    {s, keyBlock, 1, v, vPanel, o, stride, rows, depth, count});
     });
     writeHeadRows(frame, op.getO(), shape, o, batch, first, head, rows,
                   [&](Value element, Value row) {

@@ -127,21 +127,20 @@ static void emitTile(HostBuilder &hb, Value a, Value aRow, Value aColumn,
     for (int64_t j = 0; j < panelColumns; j += lanes)
       tile.push_back(hb.load(outs[i], hb.i64(j), lanes));
   }
-  tile = hb.loop(
-      hb.i64(0), k, 1, tile,
-      [&](Value p, ValueRange carried) -> SmallVector<Value> {
-        Value panel = hb.advance(b, hb.mul(p, hb.i64(panelColumns)));
-        Value low = hb.load(panel, hb.i64(0), lanes);
-        Value high = hb.load(panel, hb.i64(lanes), lanes);
-        Value offset = hb.mul(p, aColumn);
-        SmallVector<Value> sums;
-        for (int64_t i = 0; i < tileRows; ++i) {
-          Value factor = hb.splat(hb.load(rows[i], offset), lanes);
-          sums.push_back(hb.fma(factor, low, carried[2 * i]));
-          sums.push_back(hb.fma(factor, high, carried[2 * i + 1]));
-        }
-        return sums;
-      });
+  tile = hb.loop(hb.i64(0), k, 1, tile,
+                 [&](Value p, ValueRange carried) -> SmallVector<Value> {
+                   Value panel = hb.advance(b, hb.mul(p, hb.i64(panelColumns)));
+                   Value low = hb.load(panel, hb.i64(0), lanes);
+                   Value high = hb.load(panel, hb.i64(lanes), lanes);
+                   Value offset = hb.mul(p, aColumn);
+                   SmallVector<Value> sums;
+                   for (int64_t i = 0; i < tileRows; ++i) {
+                     Value factor = hb.splat(hb.load(rows[i], offset), lanes);
+                     sums.push_back(hb.fma(factor, low, carried[2 * i]));
+                     sums.push_back(hb.fma(factor, high, carried[2 * i + 1]));
+                   }
+                   return sums;
+                 });
   for (int64_t i = 0; i < tileRows; ++i)
     for (int64_t j = 0; j < 2; ++j)
       hb.store(tile[2 * i + j], outs[i], hb.i64(j * lanes));

@@ -9,8 +9,8 @@
 /// Contractions and attention are made of it.
 ///
 ///   A   any two strides; read an element at a time
-///   B   panels of 16 columns: element (k, n) at (n / 16) stride + 16 k + n % 16
-///   C   row-major
+///   B   panels of 16 columns: element (k, n) at (n / 16) stride + 16 k + n %
+///   16 C   row-major
 ///
 /// A tile of 6 x 16 stays in registers (12 of the 16). Rows of A and C must
 /// exist up to the next multiple of 6, columns of B and C up to the next

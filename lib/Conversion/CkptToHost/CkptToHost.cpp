@@ -85,8 +85,7 @@ LogicalResult ckpt::convertKernelToHost(KernelOp kernel,
   for (auto [i, name] : llvm::enumerate(sizeNames)) {
     Value at = LLVM::GEPOp::create(hb.b, loc, ptr, builder.getI64Type(), sizes,
                                    ArrayRef<LLVM::GEPArg>{int32_t(i)});
-    hb.sizes[name] =
-        LLVM::LoadOp::create(hb.b, loc, builder.getI64Type(), at);
+    hb.sizes[name] = LLVM::LoadOp::create(hb.b, loc, builder.getI64Type(), at);
   }
   int32_t position = 0;
   auto nextPointer = [&]() -> Value {

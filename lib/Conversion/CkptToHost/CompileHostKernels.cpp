@@ -58,10 +58,10 @@ static void compile(Job &job, ArrayRef<StringRef> sizeNames) {
   });
   OwningOpRef<ModuleOp> module =
       parseSourceString<ModuleOp>(job.text, ParserConfig(&context));
-  bool done =
-      module && succeeded(convertKernelToHost(
-                    *module->getOps<KernelOp>().begin(), sizeNames)) &&
-      succeeded(host::emitObjectFile(*module, job.object));
+  bool done = module &&
+              succeeded(convertKernelToHost(*module->getOps<KernelOp>().begin(),
+                                            sizeNames)) &&
+              succeeded(host::emitObjectFile(*module, job.object));
   if (!done && job.error.empty())
     job.error = "no code could be made for the host";
 }

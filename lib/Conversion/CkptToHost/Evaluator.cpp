@@ -31,9 +31,7 @@ Value Evaluator::linearize(ArrayRef<rt::Size> shape, ArrayRef<Value> at) {
   for (auto [dim, index] : llvm::zip_equal(shape, at)) {
     if (dim.isConstant(1))
       continue;
-    position = position
-                   ? hb.add(hb.mul(position, hb.size(dim)), index)
-                   : index;
+    position = position ? hb.add(hb.mul(position, hb.size(dim)), index) : index;
   }
   return position ? position : hb.i64(0);
 }
@@ -79,9 +77,9 @@ std::optional<Index> Evaluator::reshape(ArrayRef<rt::Size> from,
     rt::Size left = 1, right = 1;
     do {
       std::optional<rt::Size> quotient;
-      bool takeLeft = i < from.size() &&
-                      (j == to.size() || left == right ||
-                       (left != right && right.divideExactly(left)));
+      bool takeLeft =
+          i < from.size() && (j == to.size() || left == right ||
+                              (left != right && right.divideExactly(left)));
       if (takeLeft)
         left *= from[i++];
       else if (j < to.size())
@@ -97,8 +95,8 @@ std::optional<Index> Evaluator::reshape(ArrayRef<rt::Size> from,
     bool last = i == from.size() && j == to.size();
     ArrayRef<rt::Size> fromRun = from.slice(firstFrom, i - firstFrom);
     ArrayRef<rt::Size> toRun = to.slice(firstTo, j - firstTo);
-    ArrayRef<Value> at = ArrayRef<Value>(index.at).slice(firstFrom,
-                                                         i - firstFrom);
+    ArrayRef<Value> at =
+        ArrayRef<Value>(index.at).slice(firstFrom, i - firstFrom);
     if (fromRun == toRun) {
       result.at.append(at.begin(), at.end());
       if (last)
@@ -206,18 +204,18 @@ Value Evaluator::compute(Value value, const Index &index) {
 
 Value Evaluator::emitLanes(Value value, const Index &index) {
   Value vector = hb.f32(0, index.width);
-  return hb.loop(hb.i64(0), hb.i64(index.width), 1, vector,
-                 [&](Value lane, ValueRange vectors) -> SmallVector<Value> {
-                   Index one;
-                   one.at = index.at;
-                   one.at.back() = hb.add(one.at.back(), lane);
-                   Value element = emit(value, one);
-                   Value position = arith::IndexCastOp::create(
-                       hb.b, hb.loc, hb.b.getIndexType(), lane);
-                   return {vector::InsertOp::create(
-                       hb.b, hb.loc, element, vectors[0],
-                       OpFoldResult(position))};
-                 })[0];
+  return hb.loop(
+      hb.i64(0), hb.i64(index.width), 1, vector,
+      [&](Value lane, ValueRange vectors) -> SmallVector<Value> {
+        Index one;
+        one.at = index.at;
+        one.at.back() = hb.add(one.at.back(), lane);
+        Value element = emit(value, one);
+        Value position =
+            arith::IndexCastOp::create(hb.b, hb.loc, hb.b.getIndexType(), lane);
+        return {vector::InsertOp::create(hb.b, hb.loc, element, vectors[0],
+                                         OpFoldResult(position))};
+      })[0];
 }
 
 Value Evaluator::emitElementwise(Operation *op, const Index &index) {
@@ -327,17 +325,16 @@ Value Evaluator::emitPad(PadOp op, const Index &index) {
     return emitLanes(op.getY(), index);
   Value at = hb.sub(index.at[dim], hb.size(offset));
   auto zero = [&] { return hb.f32(0, index.width); };
-  return hb.select(
-      hb.less(at, hb.i64(0)), zero, [&] {
-        return hb.select(
-            hb.less(at, hb.size(extent)),
-            [&] {
-              Index mapped = index;
-              mapped.at[dim] = at;
-              return emit(op.getX(), mapped);
-            },
-            zero);
-      });
+  return hb.select(hb.less(at, hb.i64(0)), zero, [&] {
+    return hb.select(
+        hb.less(at, hb.size(extent)),
+        [&] {
+          Index mapped = index;
+          mapped.at[dim] = at;
+          return emit(op.getX(), mapped);
+        },
+        zero);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -382,11 +379,10 @@ Value Evaluator::emitRope(RopeOp op, const Index &index) {
     Value odd = hb.rem(column, hb.i64(2));
     // Even columns pair with the next, odd ones with the one before.
     Index other = index;
-    other.at.back() = hb.sub(hb.add(column, hb.i64(1)),
-                             hb.mul(odd, hb.i64(2)));
+    other.at.back() = hb.sub(hb.add(column, hb.i64(1)), hb.mul(odd, hb.i64(2)));
     partner = emit(op.getX(), other);
-    sign = hb.b.createOrFold<arith::SelectOp>(
-        hb.loc, hb.less(hb.i64(0), odd), hb.f32(-even), hb.f32(even));
+    sign = hb.b.createOrFold<arith::SelectOp>(hb.loc, hb.less(hb.i64(0), odd),
+                                              hb.f32(-even), hb.f32(even));
   }
   return hb.fma(partner, hb.fmul(sin, sign), hb.fmul(x, cos));
 }

@@ -81,7 +81,6 @@ private:
   Value emitRope(RopeOp op, const Index &index);
   Value emitNormalize(NormalizeOp op, const Index &index);
 
-
   HostBuilder &hb;
   llvm::DenseMap<Value, Value> pointers;
   llvm::DenseMap<Value, Source> sources;

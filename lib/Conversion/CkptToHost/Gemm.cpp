@@ -124,8 +124,8 @@ static void emitEpilogue(KernelFrame &frame, const GemmPlan &plan, Value c,
       index.width = width;
       Value sum = hb.load(from, column, width);
       if (bias) {
-        Index mapped = frame.values.broadcast(
-            tensorOf(bias), tensorOf(plan.result), index);
+        Index mapped = frame.values.broadcast(tensorOf(bias),
+                                              tensorOf(plan.result), index);
         sum = hb.fadd(sum, hb.splat(frame.values.emit(bias, mapped), width));
       }
       bindElements(frame, plan.result, index, sum);

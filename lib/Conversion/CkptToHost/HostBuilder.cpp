@@ -170,16 +170,15 @@ static Value bf16Bits(HostBuilder &hb, Value value) {
   unsigned width = HostBuilder::widthOf(value);
   Value bits = arith::BitcastOp::create(b, hb.loc, hb.intType(width), value);
   Value lowest = arith::AndIOp::create(
-      b, hb.loc,
-      arith::ShRUIOp::create(b, hb.loc, bits, hb.i32(16, width)),
+      b, hb.loc, arith::ShRUIOp::create(b, hb.loc, bits, hb.i32(16, width)),
       hb.i32(1, width));
   Value rounded = arith::AddIOp::create(
       b, hb.loc, bits,
       arith::AddIOp::create(b, hb.loc, lowest, hb.i32(0x7fff, width)));
   // Rounding could carry a NaN over to infinity or zero.
   Value quiet = arith::OrIOp::create(b, hb.loc, bits, hb.i32(0x400000, width));
-  Value isNaN = arith::CmpFOp::create(b, hb.loc, arith::CmpFPredicate::UNO,
-                                      value, value);
+  Value isNaN =
+      arith::CmpFOp::create(b, hb.loc, arith::CmpFPredicate::UNO, value, value);
   return arith::SelectOp::create(b, hb.loc, isNaN, quiet, rounded);
 }
 
@@ -194,10 +193,6 @@ Value HostBuilder::roundToBF16(Value value) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value HostBuilder::advanceBytes(Value ptr, Value bytes) {
-  return LLVM::GEPOp::create(b, loc, ptrType(), b.getI8Type(), ptr,
-                             ArrayRef<LLVM::GEPArg>{bytes});
-}
 Value HostBuilder::advance(Value ptr, Value offset) {
   return LLVM::GEPOp::create(b, loc, ptrType(), b.getF32Type(), ptr,
                              ArrayRef<LLVM::GEPArg>{offset});
@@ -224,10 +219,10 @@ void HostBuilder::store(Value value, Value ptr, Value offset, Type element) {
     return;
   }
   unsigned width = widthOf(value);
-  Value bits = arith::ShRUIOp::create(b, loc, bf16Bits(*this, value),
-                                      i32(16, width));
-  Value half = arith::TruncIOp::create(
-      b, loc, withWidth(b.getI16Type(), width), bits);
+  Value bits =
+      arith::ShRUIOp::create(b, loc, bf16Bits(*this, value), i32(16, width));
+  Value half =
+      arith::TruncIOp::create(b, loc, withWidth(b.getI16Type(), width), bits);
   Value at = LLVM::GEPOp::create(b, loc, ptrType(), b.getI16Type(), ptr,
                                  ArrayRef<LLVM::GEPArg>{offset});
   LLVM::StoreOp::create(b, loc, half, at, /*alignment=*/2);
@@ -301,8 +296,8 @@ Value HostBuilder::select(Value condition, llvm::function_ref<Value()> then,
 void HostBuilder::columns(Value extent,
                           llvm::function_ref<void(Value, unsigned)> body) {
   std::optional<int64_t> constant = getConstantIntValue(extent);
-  Value whole = constant ? i64(*constant / lanes * lanes)
-                         : roundDown(extent, lanes);
+  Value whole =
+      constant ? i64(*constant / lanes * lanes) : roundDown(extent, lanes);
   if (!constant || *constant >= lanes)
     loop(i64(0), whole, lanes, [&](Value at) { body(at, lanes); });
   if (!constant || *constant % lanes)
@@ -314,8 +309,8 @@ SmallVector<Value> HostBuilder::reduceColumns(
     llvm::function_ref<SmallVector<Value>(Value, unsigned, ValueRange)> body,
     llvm::function_ref<Value(Value)> joinLanes) {
   std::optional<int64_t> constant = getConstantIntValue(extent);
-  Value whole = constant ? i64(*constant / lanes * lanes)
-                         : roundDown(extent, lanes);
+  Value whole =
+      constant ? i64(*constant / lanes * lanes) : roundDown(extent, lanes);
   SmallVector<Value> results;
   for (double init : inits)
     results.push_back(f32(init));
@@ -323,18 +318,18 @@ SmallVector<Value> HostBuilder::reduceColumns(
     SmallVector<Value> vectors;
     for (double init : inits)
       vectors.push_back(f32(init, lanes));
-    vectors = loop(i64(0), whole, lanes, vectors,
-                   [&](Value at, ValueRange carried) {
-                     return body(at, lanes, carried);
-                   });
+    vectors =
+        loop(i64(0), whole, lanes, vectors, [&](Value at, ValueRange carried) {
+          return body(at, lanes, carried);
+        });
     for (auto [result, vector] : llvm::zip(results, vectors))
       result = joinLanes(vector);
   }
   if (!constant || *constant % lanes)
-    results = loop(whole, extent, 1, results,
-                   [&](Value at, ValueRange carried) {
-                     return body(at, 1, carried);
-                   });
+    results =
+        loop(whole, extent, 1, results, [&](Value at, ValueRange carried) {
+          return body(at, 1, carried);
+        });
   return results;
 }
 

@@ -22,9 +22,9 @@
 
 namespace ckpt::host {
 
-using mlir::Value;
 using llvm::ArrayRef;
 using llvm::SmallVector;
+using mlir::Value;
 
 /// Lanes of a vector: 256 bits.
 constexpr unsigned lanes = 8;
@@ -82,8 +82,6 @@ public:
   Value roundToBF16(Value value);
 
   //===--- Memory ---------------------------------------------------------===//
-  /// `bytes` after `ptr`.
-  Value advanceBytes(Value ptr, Value bytes);
   /// `offset` f32 after `ptr`.
   Value advance(Value ptr, Value offset);
   Value load(Value ptr, Value offset, unsigned width, mlir::Type element);
@@ -108,12 +106,11 @@ public:
   /// The same, with values carried from one step to the next: `body` gets and
   /// gives as many as there are `inits`, of the width that it is told. The
   /// lanes are joined by `joinLanes` before the last elements.
-  SmallVector<Value>
-  reduceColumns(Value extent, ArrayRef<double> inits,
-                llvm::function_ref<SmallVector<Value>(Value, unsigned,
-                                                      mlir::ValueRange)>
-                    body,
-                llvm::function_ref<Value(Value)> joinLanes);
+  SmallVector<Value> reduceColumns(
+      Value extent, ArrayRef<double> inits,
+      llvm::function_ref<SmallVector<Value>(Value, unsigned, mlir::ValueRange)>
+          body,
+      llvm::function_ref<Value(Value)> joinLanes);
   /// Nested loops over all indices below `extents`.
   void nest(ArrayRef<Value> extents,
             llvm::function_ref<void(ArrayRef<Value>)> body);

@@ -60,9 +60,8 @@ void KernelFrame::write(ArrayRef<const Sink *> group, const Index &index) {
   for (const Sink *sink : group)
     computed.push_back(values.emit(sink->root, index));
   for (auto [sink, value] : llvm::zip(group, computed))
-    hb.ifThen(wanted[sink->result], [&, sink = sink, value = value] {
-      store(*sink, index, value);
-    });
+    hb.ifThen(wanted[sink->result],
+              [&, sink = sink, value = value] { store(*sink, index, value); });
 }
 
 void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
@@ -90,18 +89,17 @@ void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
         Index one;
         one.at = index.at;
         one.at.back() = hb.add(one.at.back(), hb.i64(lane));
-        store(sink, one,
-              vector::ExtractOp::create(hb.b, hb.loc, value, lane));
+        store(sink, one, vector::ExtractOp::create(hb.b, hb.loc, value, lane));
       }
       return;
     }
     shape = next;
   }
   Type element = cast<ckpt::TensorType>(kernel.getBody()
-                                      .front()
-                                      .getTerminator()
-                                      ->getOperand(sink.result)
-                                      .getType())
+                                            .front()
+                                            .getTerminator()
+                                            ->getOperand(sink.result)
+                                            .getType())
                      .getElementType();
   hb.store(value, results[sink.result], values.linearize(shape, at.at),
            element);

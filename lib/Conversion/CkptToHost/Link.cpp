@@ -24,10 +24,10 @@ static llvm::Expected<std::string> findLinker() {
   for (StringRef name : {"ld.lld-22", "ld.lld"})
     if (auto path = llvm::sys::findProgramByName(name))
       return *path;
-  return llvm::createStringError(
-      "kernels for the host need LLVM's linker: expected ld.lld in "
-      CKPT_LLVM_TOOLS_DIR " or ld.lld-22 or ld.lld on PATH, found none; "
-      "install lld-22");
+  return llvm::createStringError("kernels for the host need LLVM's linker: "
+                                 "expected ld.lld in " CKPT_LLVM_TOOLS_DIR
+                                 " or ld.lld-22 or ld.lld on PATH, found none; "
+                                 "install lld-22");
 }
 
 static llvm::Error writeFile(StringRef path, llvm::ArrayRef<char> bytes) {
@@ -55,8 +55,8 @@ host::linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
   if (std::error_code code =
           llvm::sys::fs::createUniqueDirectory("ckpt-link", directory))
     return llvm::createStringError(
-        code, "cannot make a temporary directory for linking: " +
-                  code.message());
+        code,
+        "cannot make a temporary directory for linking: " + code.message());
   llvm::scope_exit cleanUp(
       [&] { llvm::sys::fs::remove_directories(directory); });
 
@@ -69,8 +69,8 @@ host::linkSharedObject(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
   std::string messages = inDirectory("messages.txt");
   std::vector<std::string> args = {
       // The driver picks its behaviour by the name it is called by.
-      "ld.lld", "-shared", "--build-id=none", "-z", "noexecstack", "-o",
-      output};
+      "ld.lld", "-shared", "--build-id=none", "-z", "noexecstack",
+      "-o",     output};
   for (auto [i, object] : llvm::enumerate(objects)) {
     args.push_back(inDirectory(llvm::Twine(i) + ".o"));
     if (llvm::Error error = writeFile(args.back(), object))

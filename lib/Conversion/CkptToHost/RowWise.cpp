@@ -63,8 +63,8 @@ static void emitSum(KernelFrame &frame, Operation *op, Value total) {
     };
     Index first =
         frame.values.broadcast(type, xType, element(hb.i64(0), lanes));
-    Value out = hb.advance(total,
-                           frame.values.linearize(type.getShape(), first.at));
+    Value out =
+        hb.advance(total, frame.values.linearize(type.getShape(), first.at));
     // `broadcast` narrows the index where the last dimension repeats.
     if (first.width == lanes) {
       hb.columns(extent, [&](Value column, unsigned width) {
@@ -114,8 +114,8 @@ class RowReduction {
 public:
   RowReduction(KernelFrame &frame, ArrayRef<Value> row, Value extent)
       : frame(frame), hb(frame.hb), row(row), extent(extent) {
-    count = hb.b.createOrFold<arith::SIToFPOp>(hb.loc, hb.b.getF32Type(),
-                                               extent);
+    count =
+        hb.b.createOrFold<arith::SIToFPOp>(hb.loc, hb.b.getF32Type(), extent);
   }
 
   /// Reads the row and binds the results of `op` to what it gives.
@@ -164,8 +164,8 @@ private:
   }
   /// An operand that broadcasts to the norm's result.
   Value parameter(Value operand, Value result, const Index &index) {
-    Index mapped = frame.values.broadcast(tensorOf(operand), tensorOf(result),
-                                          index);
+    Index mapped =
+        frame.values.broadcast(tensorOf(operand), tensorOf(result), index);
     return hb.splat(frame.values.emit(operand, mapped), index.width);
   }
 
@@ -197,8 +197,8 @@ void RowReduction::emitNorm(NormOp op) {
       element = hb.fsub(element, hb.splat(mean, index.width));
     return {hb.fmul(element, element)};
   })[0];
-  Value root = emitSqrt(
-      hb, hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
+  Value root =
+      emitSqrt(hb, hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
   Value r = hb.fdiv(hb.f32(1), root);
 
   Value result = op.getY(), weight = op.getWeight(), bias;
@@ -251,8 +251,8 @@ void RowReduction::emitNormDx(NormDxOp op) {
   auto xhat = [=](const Index &index) -> Value {
     return normalized(frame.values.emit(x, index), mean, r);
   };
-  SmallVector<Value> projections = means(
-      centered ? 2 : 1, [&](const Index &index) -> SmallVector<Value> {
+  SmallVector<Value> projections =
+      means(centered ? 2 : 1, [&](const Index &index) -> SmallVector<Value> {
         Value g = gradient(index);
         SmallVector<Value> terms = {hb.fmul(g, xhat(index))};
         if (centered)

@@ -69,8 +69,7 @@ struct Search {
              GeluDxOp, NormalizeOp, LayerNormOp, RmsNormOp, LayerNormDxOp,
              RmsNormDxOp>(op))
       return false;
-    return tensorOf(operand).getDims() ==
-           tensorOf(op->getResult(0)).getDims();
+    return tensorOf(operand).getDims() == tensorOf(op->getResult(0)).getDims();
   }
 };
 

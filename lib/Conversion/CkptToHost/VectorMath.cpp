@@ -13,7 +13,8 @@ using namespace ckpt;
 using namespace ckpt::host;
 
 /// Horner's rule with fused steps, highest power first.
-static Value polynomial(HostBuilder &hb, Value x, ArrayRef<double> coefficients) {
+static Value polynomial(HostBuilder &hb, Value x,
+                        ArrayRef<double> coefficients) {
   unsigned width = HostBuilder::widthOf(x);
   Value sum = hb.f32(coefficients.front(), width);
   for (double coefficient : coefficients.drop_front())
@@ -26,8 +27,7 @@ static Value clamp(HostBuilder &hb, Value value, double low, double high) {
   unsigned width = HostBuilder::widthOf(value);
   auto choose = [&](arith::CmpFPredicate predicate, double bound) {
     Value limit = hb.f32(bound, width);
-    Value beyond =
-        arith::CmpFOp::create(hb.b, hb.loc, predicate, value, limit);
+    Value beyond = arith::CmpFOp::create(hb.b, hb.loc, predicate, value, limit);
     value = arith::SelectOp::create(hb.b, hb.loc, beyond, limit, value);
   };
   choose(arith::CmpFPredicate::OLT, low);
@@ -36,8 +36,8 @@ static Value clamp(HostBuilder &hb, Value value, double low, double high) {
 }
 
 static Value keepNaN(HostBuilder &hb, Value argument, Value result) {
-  Value isNaN = arith::CmpFOp::create(
-      hb.b, hb.loc, arith::CmpFPredicate::UNO, argument, argument);
+  Value isNaN = arith::CmpFOp::create(hb.b, hb.loc, arith::CmpFPredicate::UNO,
+                                      argument, argument);
   return arith::SelectOp::create(hb.b, hb.loc, isNaN, argument, result);
 }
 
@@ -55,8 +55,7 @@ Value host::emitExp(HostBuilder &hb, Value x) {
                         4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
   Value y = hb.fma(p, hb.fmul(r, r), r);
   y = hb.fadd(y, hb.f32(1, width));
-  Value exponent =
-      arith::FPToSIOp::create(hb.b, hb.loc, hb.intType(width), n);
+  Value exponent = arith::FPToSIOp::create(hb.b, hb.loc, hb.intType(width), n);
   exponent = arith::ShLIOp::create(
       hb.b, hb.loc,
       arith::AddIOp::create(hb.b, hb.loc, exponent, hb.i32(127, width)),
@@ -72,8 +71,8 @@ Value host::emitLog(HostBuilder &hb, Value x) {
   unsigned width = HostBuilder::widthOf(x);
   constexpr int32_t rootHalf = 0x3f3504f3;
   Value bits = arith::BitcastOp::create(hb.b, hb.loc, hb.intType(width), x);
-  Value shifted = arith::SubIOp::create(hb.b, hb.loc, bits,
-                                        hb.i32(rootHalf, width));
+  Value shifted =
+      arith::SubIOp::create(hb.b, hb.loc, bits, hb.i32(rootHalf, width));
   Value exponent =
       arith::ShRSIOp::create(hb.b, hb.loc, shifted, hb.i32(23, width));
   Value mantissaBits = arith::SubIOp::create(
@@ -155,12 +154,11 @@ static std::pair<Value, Value> emitPhi(HostBuilder &hb, Value x) {
                         0.27886807, -0.18628806, 0.09678418, 0.37409196,
                         1.00002368, -1.26551223});
   Value gauss = emitExp(hb, exponent);
-  Value tail = hb.fmul(hb.fmul(half, t),
-                       hb.fmul(gauss, emitExp(hb, p)));
+  Value tail = hb.fmul(hb.fmul(half, t), hb.fmul(gauss, emitExp(hb, p)));
   Value negative = arith::CmpFOp::create(
       hb.b, hb.loc, arith::CmpFPredicate::OLT, x, hb.f32(0, width));
-  Value phi = arith::SelectOp::create(hb.b, hb.loc, negative, tail,
-                                      hb.fsub(one, tail));
+  Value phi =
+      arith::SelectOp::create(hb.b, hb.loc, negative, tail, hb.fsub(one, tail));
   return {phi, gauss};
 }
 
