@@ -58,18 +58,16 @@ void StepForward::flatten() {
                 to.addArgument(argument.getType(), argument.getLoc()));
 
   OpBuilder builder = OpBuilder::atBlockEnd(&to);
-  auto cloneOps = [&](Block &ops, StringRef scope) {
-    for (Operation &op : ops.without_terminator()) {
-      // A cast to the type that a value has would be a second value to save.
-      if (auto cast = dyn_cast<CastOp>(op);
-          cast && cast.getX().getType() == cast.getY().getType()) {
-        mapping.map(cast.getY(), mapping.lookup(cast.getX()));
-        continue;
-      }
-      Operation *copy = builder.clone(op, mapping);
-      if (!scope.empty())
-        copy->setAttr(scopeAttrName, builder.getStringAttr(scope));
+  auto cloneOp = [&](Operation &op, StringRef scope) {
+    // A cast to the type that a value has would be a second value to save.
+    if (auto cast = dyn_cast<CastOp>(op);
+        cast && cast.getX().getType() == cast.getY().getType()) {
+      mapping.map(cast.getY(), mapping.lookup(cast.getX()));
+      return;
     }
+    Operation *copy = builder.clone(op, mapping);
+    if (!scope.empty())
+      copy->setAttr(scopeAttrName, builder.getStringAttr(scope));
   };
   auto flattenRegion = [&](auto region, StringRef scope, bool Facts::*operand) {
     for (Value value : region.getCapturedValues()) {
@@ -78,7 +76,8 @@ void StepForward::flatten() {
       facts[base].*operand = true;
     }
     Block &ops = region.getBody().front();
-    cloneOps(ops, scope);
+    for (Operation &op : ops.without_terminator())
+      cloneOp(op, scope);
     for (auto [result, value] : llvm::zip_equal(
              region.getResults(), ops.getTerminator()->getOperands())) {
       mapping.map(result, mapping.lookup(value));
@@ -91,7 +90,7 @@ void StepForward::flatten() {
     else if (auto ffn = dyn_cast<FfnOp>(op))
       flattenRegion(ffn, "ffn", &Facts::ffnOperand);
     else
-      builder.clone(op, mapping);
+      cloneOp(op, "");
   }
   Operation *end = from->getTerminator();
   SmallVector<Value> results = llvm::map_to_vector(

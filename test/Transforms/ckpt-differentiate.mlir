@@ -312,3 +312,22 @@ ckpt.block @wide states(%x : !t) {
 // CHECK:           %[[X:.*]] = ckpt.load "x" : !ckpt.tensor<batch x 8 x bf16>
 // CHECK-NEXT:      %[[XF:.*]] = ckpt.cast %[[X]] {to = f32}
 // CHECK:           ckpt.layer_norm_dx {{.*}}, %[[XF]]
+
+// -----
+
+// A cast to the type that a value has is that value; as a result it is a copy,
+// so that an input is nobody's state.
+
+ckpt.size @batch
+!t = !ckpt.tensor<batch x 8 x f32>
+ckpt.block @identity states(%x : !t, %z : !t) inputs(%c : !t) {
+  %0 = ckpt.mul %x, %z : !t
+  %1 = ckpt.cast %c {to = f32} : !t
+  ckpt.return %0, %1 : !t, !t
+}
+
+// CHECK-LABEL: ckpt.step @identity_step
+// CHECK:         forward(%{{[^:]*}}: {{.*}}, %{{[^:]*}}: {{.*}}, %[[C:[^:]*]]: !ckpt.tensor<batch x 8 x f32>) {
+// CHECK:           %[[M:.*]] = ckpt.mul
+// CHECK-NEXT:      %[[COPY:.*]] = ckpt.scale %[[C]]
+// CHECK-NEXT:      ckpt.yield %[[M]], %[[COPY]]
