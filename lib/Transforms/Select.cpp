@@ -196,10 +196,42 @@ static SmallVector<Value> resultsOf(const Group &group) {
   return results;
 }
 
+/// Moves a factor from the operands of contractions to their results: it then
+/// costs nothing there, and the scaled operand, often far larger (the gradient
+/// that an adapter's backward starts from), is never stored.
+static void sinkFactors(Block &block) {
+  for (ScaleOp scale : llvm::make_early_inc_range(block.getOps<ScaleOp>())) {
+    auto commutes = [&](OpOperand &use) {
+      auto linear = dyn_cast<LinearOp>(use.getOwner());
+      return isContraction(use.getOwner()) && !(linear && linear.getBias()) &&
+             llvm::count(use.getOwner()->getOperands(), scale.getY()) == 1;
+    };
+    if (!scale.getOffset().isZero() || scale.use_empty() ||
+        !llvm::all_of(scale->getUses(), commutes))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(scale->getUses())) {
+      Operation *reader = use.getOwner();
+      use.set(scale.getX());
+      OpBuilder builder(reader->getContext());
+      builder.setInsertionPointAfter(reader);
+      Operation *after = builder.clone(*scale);
+      after->setLoc(reader->getLoc());
+      Value result = reader->getResult(0);
+      after->getResult(0).setType(result.getType());
+      result.replaceAllUsesWith(after->getResult(0));
+      after->setOperand(0, result);
+      if (Attribute scope = reader->getAttr(scopeAttrName))
+        after->setAttr(scopeAttrName, scope);
+    }
+    scale.erase();
+  }
+}
+
 /// Replaces the tensor ops of a region of a step by launches: loads first,
 /// then the launches, then the saves.
 static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
                          KernelTable &kernels) {
+  sinkFactors(block);
   separateViews(block);
   SmallVector<Group> groups = groupOps(block, keepScopes);
 

@@ -92,12 +92,16 @@ private:
   Tensor residual(const Tensor &x, const Tensor &branch);
   Tensor attentionBranch(const Tensor &x, const Tensor *other);
   Tensor ffnBranch(const Tensor &x);
-  Tensor region(const std::string &name, const Tensor &x, const Tensor *other);
+  /// Reads `x` and, in attention, `other`; the result is added to `onto`.
+  Tensor attention(const Tensor &x, const Tensor *other);
+  Tensor ffn(const Tensor &x, const Tensor &onto);
+  void beginRegion();
+  Tensor endRegion(const std::string &name, const Tensor &y);
 
   Random &random;
   const Shape &shape;
   std::string kind;
-  std::string inputs, params, body, indent = "  ";
+  std::string inputs, params, body, outside, indent = "  ";
   Tensor condition, context, cos, sin;
   int values = 0, weights = 0;
 };
@@ -243,7 +247,9 @@ Tensor BlockWriter::residual(const Tensor &x, const Tensor &branch) {
 }
 
 Tensor BlockWriter::attentionBranch(const Tensor &x, const Tensor *other) {
-  Tensor n = random.oneIn(4) ? x : norm(x, true);
+  // Always normalized: where scores grow, softmax is a maximum, whose gradient
+  // no arithmetic of 8 bits gets right.
+  Tensor n = norm(x, true);
   if (random.oneIn(3))
     n = modulate(n);
   int width = shape.width();
@@ -259,7 +265,7 @@ Tensor BlockWriter::attentionBranch(const Tensor &x, const Tensor *other) {
   } else if (form == 2) {
     Tensor source;
     if (other && random.oneIn(2)) {
-      source = *other;
+      source = norm(*other, false);
     } else {
       if (context.name.empty())
         context =
@@ -271,11 +277,11 @@ Tensor BlockWriter::attentionBranch(const Tensor &x, const Tensor *other) {
     k = queryOrKey(linear(source, width, /*mayTrainBias=*/false), false);
     v = split(linear(source, width));
   } else {
+    Tensor m = norm(*other, false);
     q = queryOrKey(linear(n, width), true);
     Tensor kImage = queryOrKey(linear(n, width), true);
-    Tensor kText = queryOrKey(linear(*other, width), false);
-    Tensor vImage = split(linear(n, width)),
-           vText = split(linear(*other, width));
+    Tensor kText = queryOrKey(linear(m, width), false);
+    Tensor vImage = split(linear(n, width)), vText = split(linear(m, width));
     Dims joined = kImage.dims;
     joined[1] = "text + tokens";
     k = op("concat", {kText, kImage}, joined, "dim = 1");
@@ -324,16 +330,13 @@ Tensor BlockWriter::ffnBranch(const Tensor &x) {
   return op("transpose", {s}, y.dims, "permutation = array<i64: 0, 2, 1>");
 }
 
-Tensor BlockWriter::region(const std::string &name, const Tensor &x,
-                           const Tensor *other) {
-  std::string outside = std::move(body);
+void BlockWriter::beginRegion() {
+  outside = std::move(body);
   body.clear();
   indent = "    ";
-  Tensor branch =
-      name == "attention" ? attentionBranch(x, other) : ffnBranch(x);
-  if (random.oneIn(3))
-    branch = gate(branch);
-  Tensor y = residual(x, branch);
+}
+
+Tensor BlockWriter::endRegion(const std::string &name, const Tensor &y) {
   body += indent + "ckpt.yield " + y.name + " : " + y.type() + "\n";
   indent = "  ";
   Tensor result{"%r" + std::to_string(values++), y.dims, y.dtype};
@@ -342,25 +345,34 @@ Tensor BlockWriter::region(const std::string &name, const Tensor &x,
   return result;
 }
 
+/// One or two attentions, as a block with self and cross attention has.
+Tensor BlockWriter::attention(const Tensor &x, const Tensor *other) {
+  beginRegion();
+  Tensor y = x;
+  for (int i = random.oneIn(4) ? 2 : 1; i > 0; --i) {
+    Tensor branch = attentionBranch(y, other);
+    y = residual(y, random.oneIn(3) ? gate(branch) : branch);
+  }
+  return endRegion("attention", y);
+}
+
+Tensor BlockWriter::ffn(const Tensor &x, const Tensor &onto) {
+  beginRegion();
+  Tensor branch = ffnBranch(x);
+  return endRegion("ffn",
+                   residual(onto, random.oneIn(3) ? gate(branch) : branch));
+}
+
 std::string BlockWriter::write() {
   Tensor x{"%x", shape.act(), shape.dtype};
   Tensor text{
       "%t", {"batch", "text", std::to_string(shape.width())}, shape.dtype};
-  Tensor y = x, other = text;
-  const Tensor *second = shape.twoStates ? &other : nullptr;
-  bool parallel = random.oneIn(6);
-  if (parallel) {
-    // Attention and FFN side by side, as in single-stream blocks.
-    Tensor attended = region("attention", y, second);
-    Tensor fed = region("ffn", y, nullptr);
-    y = op("add", {attended, fed}, x.dims);
-  } else {
-    for (int i = 1 + random.below(2); i > 0; --i)
-      y = region("attention", y, second);
-    y = region("ffn", y, nullptr);
-    if (random.oneIn(4))
-      y = op("add", {y, op("silu", {x}, x.dims)}, x.dims);
-  }
+  Tensor other = text;
+  Tensor y = attention(x, shape.twoStates ? &other : nullptr);
+  // Now and then side by side, as in single-stream blocks.
+  y = ffn(random.oneIn(5) ? x : y, y);
+  if (random.oneIn(4))
+    y = op("add", {y, op("silu", {x}, x.dims)}, x.dims);
   std::string states = "%x : " + x.type() + " differentiable";
   std::string results = y.name, types = y.type();
   if (shape.twoStates) {
@@ -381,8 +393,8 @@ RandomStack ckpt::test::makeRandomStack(uint64_t seed) {
   Random random(seed * 7919 + 1);
   Shape shape;
   shape.heads = random.pick({1, 2, 3});
-  shape.d = random.pick({4, 6, 10});
-  shape.hidden = random.pick({5, 12, 27});
+  shape.d = random.pick({6, 10, 14});
+  shape.hidden = random.pick({12, 20, 27});
   shape.context = random.pick({3, 11});
   shape.twoStates = random.oneIn(3);
   shape.trainsText = random.oneIn(2);

@@ -6,8 +6,8 @@
 //
 // Sixty stacks, each compiled once and run under every legal combination of
 // controls that is worth telling apart: the bits of all outputs and gradients
-// are those of `none`, and those are within the oracle's bound. A failure
-// prints the seed and the blocks; --gtest_filter=*/17 runs seed 17 alone.
+// are those of `none`, and those are as the oracle says. A failure prints the
+// seed and the blocks; --gtest_filter=*/17 runs seed 17 alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 using namespace ckpt;
@@ -51,7 +52,36 @@ std::vector<rt::Controls> legalControls(const rt::Program &program) {
   return legal;
 }
 
-class RandomStacks : public testing::TestWithParam<int> {};
+/// How our errors compare with PyTorch's, over every tensor of every stack.
+class RandomStacks : public testing::TestWithParam<int> {
+protected:
+  static void TearDownTestSuite() {
+    if (numCompared < 200)
+      return; // too few for a mean
+    double ratio = std::exp(sumOfLogRatios / numCompared);
+    RecordProperty("mean_ratio", std::to_string(ratio));
+    EXPECT_LE(ratio, 1.1) << "over " << numCompared << " tensors of bf16";
+  }
+
+  /// f32 has the oracle's bound. In bf16 it is meant for tensors of a real
+  /// size: here a bias of a dozen elements has an error of so few random
+  /// roundings that one side's may be several times the other's by chance. So
+  /// each tensor gets room for that, and their mean gets none.
+  static void expectAccurate(const rt::CheckedTensor &tensor, bool isBF16) {
+    double bound = isBF16 ? 4 * tensor.pytorchError + 0x1p-8 : tensor.bound;
+    EXPECT_LE(tensor.error, bound)
+        << tensor.name << ", PyTorch's own error " << tensor.pytorchError;
+    // Gradients that cancel have no digits to compare.
+    if (isBF16 && tensor.error > 0 && tensor.pytorchError > 0 &&
+        tensor.pytorchError < 0.25) {
+      sumOfLogRatios += std::log(tensor.error / tensor.pytorchError);
+      ++numCompared;
+    }
+  }
+
+  inline static double sumOfLogRatios = 0;
+  inline static int numCompared = 0;
+};
 
 TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
   test::RandomStack stack = test::makeRandomStack(GetParam());
@@ -84,9 +114,7 @@ TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
         run::checkResults(*loaded, options, *step->schedule, step->tensors);
     ASSERT_TRUE(checked.ok()) << checked.message();
     for (const rt::CheckedTensor &tensor : *checked)
-      EXPECT_TRUE(tensor.passed)
-          << tensor.name << ": error " << tensor.error << ", bound "
-          << tensor.bound << ", PyTorch's own " << tensor.pytorchError;
+      expectAccurate(tensor, GetParam() % 2 != 0);
   }
 }
 
