@@ -360,8 +360,7 @@ FailureOr<rt::Program> ckpt::buildProblem(ModuleOp module) {
       return block.emitOpError()
              << "expected a step of this block, found none; run "
                 "ckpt-differentiate and ckpt-select";
-    FailureOr<rt::BlockKind> kind =
-        KindReader(block, step, kernels).read();
+    FailureOr<rt::BlockKind> kind = KindReader(block, step, kernels).read();
     if (failed(kind))
       return failure();
     kinds[block.getSymName()] = int(program.kinds.size());

@@ -54,7 +54,8 @@ DitShape smallDitShape();
 ///   b1 gemm_dw         x dy          -> dw
 ///   b2 accumulate_rows dy dbias      -> dbias
 ///   b3 accumulate_rows dy dcond      -> dcond
-/// Saved: x. Its block graph is there too. It has neither attention nor ffn; f32, width 8, size `rows`.
+/// Saved: x. Its block graph is there too. It has neither attention nor ffn;
+/// f32, width 8, size `rows`.
 Program makeAdapterProgram(int blocks);
 
 /// Fills the variants of every kind with the menu of `program`.

@@ -67,7 +67,8 @@ struct PlannedStep {
 };
 
 /// Fates for every block, the first `limit` of each stack.
-Result<PlannedStep> applyPolicy(const Program &program, const Controls &controls,
+Result<PlannedStep> applyPolicy(const Program &program,
+                                const Controls &controls,
                                 std::optional<int64_t> limit);
 
 /// Segment scheduling: forwards in order; then, from the last segment to the
