@@ -138,12 +138,21 @@ std::optional<Failure> run::run(const Options &options, Outcome &outcome) {
     if (rt::Status status = rt::checkControls(controlsOf(options.controls, {}));
         !status.ok())
       return badInput(status.message());
-  rt::Result<Loaded> loaded = load(options);
+  // So is what needs no kernels: those of block IR take long to compile.
+  Options planning = options;
+  planning.planOnly = true;
+  rt::Result<Loaded> loaded = load(planning);
   if (!loaded.ok())
     return badInput(loaded.message());
   if (std::optional<Failure> failure = plan(options, *loaded, outcome))
     return failure;
   if (options.planOnly)
     return std::nullopt;
+  if (loaded->program->object.empty()) {
+    loaded = load(options);
+    if (!loaded.ok())
+      return badInput(loaded.message());
+    outcome.program = loaded->program;
+  }
   return execute(options, *loaded, outcome);
 }
