@@ -75,7 +75,11 @@ void Compile::report(Diagnostic &diagnostic) {
   if (!options.diagnostic)
     return;
   text.clear();
-  renderer.emitDiagnostic(diagnostic);
+  // What is wrong with an option stands in no file.
+  if (isa<UnknownLoc>(diagnostic.getLocation()))
+    textStream << "error: " << diagnostic << "\n";
+  else
+    renderer.emitDiagnostic(diagnostic);
   options.diagnostic(diagnostic.getSeverity(), textStream.str());
 }
 

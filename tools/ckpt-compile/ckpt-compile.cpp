@@ -14,6 +14,7 @@
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 namespace {
@@ -71,6 +72,9 @@ bool parseCount(const std::string &text, int64_t &value) {
 }
 
 void printDiagnostic(ckpt_severity, const char *text, void *) {
+  // One that begins so is about a flag; others name their file first.
+  if (std::string_view(text).substr(0, 7) == "error: ")
+    std::fputs("ckpt-compile: ", stderr);
   std::fputs(text, stderr);
 }
 
@@ -175,7 +179,16 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : exitBadInput;
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    return complain(exitBadInput,
+                    std::string(error.what()) + "; see ckpt-compile --help");
   }
+  // A flag with nothing behind it is no flag left out.
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() && option->get_expected_max() > 0 &&
+        option->results().back().empty())
+      return complain(exitBadInput,
+                      option->get_name() + ": expected a value, found nothing");
   return run(arguments);
 }
