@@ -124,9 +124,7 @@ TEST(PlacementTest, HugeSizes) {
 
 // Random blocks, repeated: in every block the same values with random sizes
 // and lifetimes, of which some are kept for the backward and some made again.
-// Where live bytes cannot be reached at all, 1.02 may be missed: seldom.
 TEST(PlacementTest, RandomStacks) {
-  int missed = 0;
   constexpr int count = 60;
   for (int seed = 0; seed < count; ++seed) {
     std::mt19937 random(seed);
@@ -168,9 +166,6 @@ TEST(PlacementTest, RandomStacks) {
         extents.push_back({made.bytes, back + made.begin, back + made.end});
     }
     Placement placement = placed(extents);
-    missed += double(placement.bytes) > 1.02 * double(placement.live);
-    EXPECT_LT(double(placement.bytes), 1.06 * double(placement.live)) << seed;
+    EXPECT_LE(double(placement.bytes), 1.02 * double(placement.live)) << seed;
   }
-  std::cout << missed << " of " << count << " above 1.02\n";
-  EXPECT_LE(missed, 2);
 }

@@ -20,7 +20,8 @@ class Placer {
 public:
   Placer(const std::vector<Extent> &extents, double effort)
       : extents(extents), budget(int64_t(effort * stepBudget)),
-        pressure(extents.size()) {
+        pressure(extents.size()), offsets(extents.size()),
+        rank(extents.size()) {
     measure();
     best.offsets.assign(extents.size(), 0);
     best.bytes = INT64_MAX;
@@ -37,10 +38,10 @@ private:
   using Order = std::vector<int>;
 
   void measure();
-  /// Places in this order; keeps the result when it is the best so far.
-  void attempt(const Order &order, bool bestFit);
-  template <typename Less>
-  Order sorted(Less less) const {
+  /// Places in this order; keeps the result when it is the best so far. The
+  /// first `from` of the order lie where the last attempt put them.
+  void attempt(const Order &order, bool bestFit, size_t from = 0);
+  template <typename Less> Order sorted(Less less) const {
     Order order(extents.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int a, int b) {
@@ -48,9 +49,7 @@ private:
     });
     return order;
   }
-  const std::vector<int> &neighboursOf(int extent);
-  int64_t fit(int extent, const std::vector<bool> &isFree, bool bestFit);
-  void improve();
+  void improve(const Order &start);
 
   bool isTight() const { return best.bytes == live; }
   bool isGoodEnough() const {
@@ -65,11 +64,11 @@ private:
   int64_t live = 0;
   int64_t steps = 0;
   Placement best;
-  /// Offsets of the last attempt.
+  /// The last attempt: offsets, and all extents by offset.
   std::vector<int64_t> offsets;
-  /// Extents that share time with one; empty = not asked yet.
-  std::vector<std::vector<int>> neighbours;
-  std::vector<std::pair<int64_t, int64_t>> taken;
+  std::vector<Placed> placed;
+  /// Per extent: its place in the order.
+  std::vector<size_t> rank;
 };
 
 void Placer::measure() {
@@ -104,13 +103,20 @@ void Placer::measure() {
   }
 }
 
-void Placer::attempt(const Order &order, bool bestFit) {
-  offsets.assign(extents.size(), 0);
-  // By offset.
-  std::vector<Placed> placed;
-  placed.reserve(order.size());
+void Placer::attempt(const Order &order, bool bestFit, size_t from) {
+  for (size_t p = 0; p < order.size(); ++p)
+    rank[order[p]] = p;
+  placed.erase(std::remove_if(placed.begin(), placed.end(),
+                              [&](const Placed &other) {
+                                return rank[other.extent] >= from;
+                              }),
+               placed.end());
   int64_t top = 0;
-  for (int i : order) {
+  for (const Placed &other : placed)
+    top = std::max(top, other.end);
+  steps += 2 * int64_t(order.size());
+  for (size_t p = from; p < order.size(); ++p) {
+    int i = order[p];
     const Extent &extent = extents[i];
     int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
     for (const Placed &other : placed) {
@@ -143,129 +149,34 @@ void Placer::attempt(const Order &order, bool bestFit) {
   }
 }
 
-const std::vector<int> &Placer::neighboursOf(int extent) {
-  std::vector<int> &list = neighbours[extent];
-  if (!list.empty())
-    return list;
-  steps += int64_t(extents.size());
-  const Extent &here = extents[extent];
-  for (size_t i = 0; i < extents.size(); ++i)
-    if (int(i) != extent && extents[i].begin < here.end &&
-        extents[i].end > here.begin)
-      list.push_back(int(i));
-  return list;
-}
-
-// Offset of one extent among those of its neighbours that are placed.
-int64_t Placer::fit(int extent, const std::vector<bool> &isFree, bool bestFit) {
-  taken.clear();
-  for (int other : neighboursOf(extent))
-    if (!isFree[other])
-      taken.push_back({offsets[other], offsets[other] + extents[other].bytes});
-  steps += 32 * int64_t(taken.size()) + int64_t(neighbours[extent].size());
-  std::sort(taken.begin(), taken.end());
-  int64_t bytes = extents[extent].bytes;
-  int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
-  for (auto [begin, end] : taken) {
-    int64_t gap = begin - cursor;
-    if (gap >= bytes && gap < chosenGap) {
-      chosen = cursor;
-      chosenGap = gap;
-      if (!bestFit)
-        break;
-    }
-    cursor = std::max(cursor, end);
-  }
-  return chosen >= 0 ? chosen : cursor;
-}
-
-// Search in a neighbourhood: some extents around one that reaches too high are
-// taken out and put back in another order, which stands when no more bytes
-// reach too high than before.
-void Placer::improve() {
+// What reaches too high comes a little earlier in the next attempt, as far as
+// is drawn up to a reach. What competes at the peak so finds an order among
+// itself, while the rest, and with it most places, stays as it is. No reach is
+// best for all inputs, so each is tried for a while, from the start again.
+void Placer::improve(const Order &start) {
   int64_t bound = live + live / 50;
-  auto excess = [&](int i) {
-    return std::max<int64_t>(offsets[i] + extents[i].bytes - bound, 0);
-  };
   uint64_t state = 1;
   auto random = [&](uint64_t limit) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    return int((state >> 33) % limit);
+    return size_t((state >> 33) % limit);
   };
-  offsets = best.offsets;
-  neighbours.resize(extents.size());
-  std::vector<bool> isFree(extents.size());
-  std::vector<int> high;
-  for (size_t i = 0; i < extents.size(); ++i)
-    if (excess(int(i)) > 0)
-      high.push_back(int(i));
-  while (!high.empty() && !isSpent()) {
-    int center = high[random(high.size())];
-    const Extent &middle = extents[center];
-    int longest = (middle.end - middle.begin) << random(8);
-    std::vector<int> window{center};
-    for (int i : neighboursOf(center))
-      if (extents[i].end - extents[i].begin <= longest)
-        window.push_back(i);
-    // A second ring, and not more than are tried in good time.
-    if (random(2) == 0 && window.size() > 1)
-      for (int i : neighboursOf(window[1 + random(window.size() - 1)]))
-        if (extents[i].end - extents[i].begin <= longest &&
-            std::find(window.begin(), window.end(), i) == window.end())
-          window.push_back(i);
-    for (size_t i = window.size(); i-- > 1;)
-      std::swap(window[i], window[random(i + 1)]);
-    size_t most = 4 + random(60);
-    if (window.size() > most)
-      window.resize(most);
-    steps += 50 * int64_t(window.size());
-    int rule = random(4);
-    if (rule != 0) {
-      std::vector<std::pair<double, int>> keyed;
-      for (int i : window) {
-        double noise = 0.5 + random(1000) / 1000.0;
-        double length = extents[i].end - extents[i].begin;
-        double bytes = double(extents[i].bytes);
-        keyed.push_back({-noise * (rule == 1   ? bytes
-                                   : rule == 2 ? length
-                                               : bytes * length),
-                         i});
+  constexpr int turns = 400;
+  constexpr size_t reaches[] = {12, 24, 6, 48, 12, 96};
+  for (size_t reach : reaches) {
+    Order order = start;
+    attempt(order, false);
+    for (int turn = 0; turn < turns && !isGoodEnough() && !isSpent(); ++turn) {
+      size_t from = order.size();
+      for (size_t p = 1; p < order.size(); ++p) {
+        if (offsets[order[p]] + extents[order[p]].bytes <= bound)
+          continue;
+        size_t to = p - std::min(1 + random(reach), p);
+        std::rotate(order.begin() + to, order.begin() + p,
+                    order.begin() + p + 1);
+        from = std::min(from, to);
       }
-      std::sort(keyed.begin(), keyed.end());
-      for (size_t i = 0; i < window.size(); ++i)
-        window[i] = keyed[i].second;
+      attempt(order, false, from);
     }
-    bool bestFit = random(2) == 0;
-
-    int64_t before = 0, after = 0;
-    std::vector<int64_t> kept;
-    for (int i : window) {
-      before += excess(i);
-      kept.push_back(offsets[i]);
-      isFree[i] = true;
-    }
-    for (int i : window) {
-      offsets[i] = fit(i, isFree, bestFit);
-      isFree[i] = false;
-      after += excess(i);
-    }
-    if (after > before)
-      for (size_t i = 0; i < window.size(); ++i)
-        offsets[window[i]] = kept[i];
-    else {
-      steps += int64_t(extents.size());
-      high.clear();
-      for (size_t i = 0; i < extents.size(); ++i)
-        if (excess(int(i)) > 0)
-          high.push_back(int(i));
-    }
-  }
-  int64_t top = 0;
-  for (size_t i = 0; i < extents.size(); ++i)
-    top = std::max(top, offsets[i] + extents[i].bytes);
-  if (top < best.bytes) {
-    best.bytes = top;
-    best.offsets = offsets;
   }
 }
 
@@ -301,7 +212,7 @@ Placement Placer::run() {
       attempt(order, bestFit);
     }
   if (!isGoodEnough())
-    improve();
+    improve(orders[0]);
   return best;
 }
 
