@@ -274,9 +274,22 @@ static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
       load->moveBefore(&block.front());
 }
 
+/// Every op of a step can be part of a kernel, or crosses to the backward.
+static LogicalResult checkOps(StepOp step) {
+  for (Region *region : {&step.getForward(), &step.getBackward()})
+    for (Operation &op : region->getOps())
+      if (!isFusible(&op) && !isa<SaveOp, LoadOp, YieldOp>(op))
+        return op.emitOpError() << "expected tensor ops, saves and loads in a "
+                                   "step that is not selected yet";
+  return success();
+}
+
 void SelectPass::runOnOperation() {
   ModuleOp module = getOperation();
   auto steps = llvm::to_vector(module.getOps<StepOp>());
+  for (StepOp step : steps)
+    if (failed(checkOps(step)))
+      return signalPassFailure();
   if (steps.empty())
     return;
   HostTargetInfo target;
@@ -287,10 +300,6 @@ void SelectPass::runOnOperation() {
     selectRegion(step.getBackward().front(), "b", /*keepScopes=*/false,
                  kernels);
     auto block = module.lookupSymbol<BlockOp>(step.getBlock());
-    if (!block) {
-      step.emitOpError() << "expected a ckpt.block named @" << step.getBlock();
-      return signalPassFailure();
-    }
     Ports ports(block);
     for (unsigned i = 0; i < ports.size(); ++i)
       if (ports.isSummed(i))

@@ -67,6 +67,11 @@ static bool isRowOp(Operation *op) {
          isa<RopeOp, NormalizeOp>(op);
 }
 
+bool ckpt::isFusible(Operation *op) {
+  return isRowOp(op) || isContraction(op) || isSum(op) || isView(op) ||
+         isa<SdpaOp, SdpaDxOp, ConcatOp, PadOp>(op);
+}
+
 /// Whether a kernel reads operand `index` of `op` at the element (or in the
 /// row) of the result that it computes.
 static bool isRowOperand(Operation *op, unsigned index) {

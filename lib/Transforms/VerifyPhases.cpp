@@ -4,14 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One gate after each level. A pass may then rely on what its `Requires`
-// says, whoever wrote the IR.
+// One gate after each level, for what no op can verify by itself. A pass may
+// then rely on what its `Requires` says, whoever wrote the IR.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
-#include "ckpt/Dialect/Ckpt/IR/CkptOps.h"
 #include "ckpt/Transforms/Passes.h"
+#include "ckpt/Transforms/SelectGroups.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -27,13 +27,14 @@ namespace ckpt {
 using namespace mlir;
 using namespace ckpt;
 
-/// Every op of `region` satisfies `allowed`, or an error says what the level
-/// holds.
-static LogicalResult verifyOps(Region &region, StringRef expected,
+/// Every op of the regions satisfies `allowed`, or an error says what the
+/// level holds.
+static LogicalResult verifyOps(ArrayRef<Region *> regions, StringRef expected,
                                llvm::function_ref<bool(Operation *)> allowed) {
-  for (Operation &op : region.getOps())
-    if (!allowed(&op))
-      return op.emitOpError() << "expected " << expected << " at this level";
+  for (Region *region : regions)
+    for (Operation &op : region->getOps())
+      if (!allowed(&op))
+        return op.emitOpError() << "expected " << expected << " at this level";
   return success();
 }
 
@@ -41,42 +42,82 @@ static bool isCrossing(Operation *op) {
   return isa<SaveOp, LoadOp, YieldOp>(op);
 }
 
-/// Every load of `backward` names a save of `forward`, of the same type.
-static LogicalResult
-verifyLoads(Region &region, const llvm::StringMap<ckpt::TensorType> &saved) {
+//===----------------------------------------------------------------------===//
+// Variants
+//===----------------------------------------------------------------------===//
+
+/// Names to the types under which their values can be loaded.
+using Loadable = llvm::StringMap<Type>;
+
+static LogicalResult verifyLoads(Region &region, const Loadable &loadable) {
   for (LoadOp load : region.getOps<LoadOp>()) {
-    auto it = saved.find(load.getName());
-    if (it == saved.end())
-      return load.emitOpError() << "expected a ckpt.save \"" << load.getName()
-                                << "\" in the forward, found none";
-    if (it->second != load.getValue().getType())
+    Type type = loadable.lookup(load.getName());
+    if (!type)
       return load.emitOpError()
-             << "expected the type of its save, " << it->second << ", got "
-             << load.getValue().getType();
+             << "expected \"" << load.getName()
+             << "\" to be saved, made again or copied in before, found nothing "
+                "of it";
+    if (type != load.getValue().getType())
+      return load.emitOpError() << "expected the saved type " << type
+                                << ", got " << load.getValue().getType();
   }
   return success();
 }
 
-static FailureOr<llvm::StringMap<ckpt::TensorType>> savesOf(Region &forward) {
-  llvm::StringMap<ckpt::TensorType> saved;
-  for (SaveOp save : forward.getOps<SaveOp>())
-    if (!saved
-             .try_emplace(save.getName(),
-                          cast<ckpt::TensorType>(save.getValue().getType()))
-             .second) {
-      save.emitOpError() << "expected one save per name, got \""
-                         << save.getName() << "\" again";
-      return failure();
-    }
-  return saved;
+template <typename OpT>
+static void addNames(Region &region, Loadable &loadable) {
+  for (OpT op : region.getOps<OpT>())
+    loadable[op.getName()] = op.getValue().getType();
 }
 
-static LogicalResult verifyCrossing(StepOp step) {
-  auto saved = savesOf(step.getForward());
-  if (failed(saved))
-    return failure();
-  return verifyLoads(step.getBackward(), *saved);
+/// What is offloaded is not kept on the device as well.
+static LogicalResult verifyOffloads(VariantOp variant, StepOp step) {
+  llvm::StringSet<> offloaded;
+  for (auto [save, fate] :
+       llvm::zip(step.getForward().getOps<SaveOp>(), variant.getFates()))
+    if (cast<FateAttr>(fate).getValue() == Fate::Offload)
+      offloaded.insert(save.getName());
+  for (SaveOp save : variant.getForward().getOps<SaveOp>())
+    if (offloaded.contains(save.getName()))
+      return save.emitOpError()
+             << "expected a ckpt.copy_out of \"" << save.getName()
+             << "\", whose fate is offload; run ckpt-offload-insertion";
+  return success();
 }
+
+static LogicalResult verifyVariant(VariantOp variant, StepOp step) {
+  Region &forward = variant.getForward(), &replay = variant.getReplay(),
+         &backward = variant.getBackward();
+  if (forward.empty() || replay.empty() || backward.empty())
+    return variant.emitOpError() << "expected a filled forward, replay and "
+                                    "backward; run ckpt-rematerialize";
+  if (failed(verifyOps(
+          {&forward, &replay, &backward},
+          "launches, saves, loads and copies only", [](Operation *op) {
+            return isCrossing(op) || isa<LaunchOp, CopyOutOp, CopyInOp>(op);
+          })))
+    return failure();
+  if (failed(verifyOffloads(variant, step)))
+    return failure();
+  Loadable copied, loadable;
+  addNames<CopyOutOp>(forward, copied);
+  for (Region *region : {&replay, &backward})
+    for (CopyInOp copy : region->getOps<CopyInOp>())
+      if (!copied.contains(copy.getName()))
+        return copy.emitOpError()
+               << "expected a ckpt.copy_out \"" << copy.getName()
+               << "\" in the forward, found none";
+  addNames<SaveOp>(forward, loadable);
+  if (failed(verifyLoads(replay, loadable)))
+    return failure();
+  addNames<SaveOp>(replay, loadable);
+  addNames<CopyInOp>(replay, loadable);
+  return verifyLoads(backward, loadable);
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -84,16 +125,10 @@ struct VerifyBlocksPass
     : public ckpt::impl::VerifyBlocksPassBase<VerifyBlocksPass> {
   using VerifyBlocksPassBase::VerifyBlocksPassBase;
   void runOnOperation() override {
-    ModuleOp module = getOperation();
     if (failed(verifyOps(
-            module.getBodyRegion(), "sizes, blocks and stacks only",
+            &getOperation().getBodyRegion(), "sizes, blocks and stacks only",
             [](Operation *op) { return isa<SizeOp, BlockOp, StackOp>(op); })))
-      return signalPassFailure();
-    if (module.getOps<StackOp>().empty()) {
-      module.emitError() << "expected at least one ckpt.stack, got none; a "
-                            "step is made for the blocks of a stack";
       signalPassFailure();
-    }
   }
 };
 
@@ -104,20 +139,16 @@ struct VerifyStepsPass
     llvm::StringSet<> done;
     for (StepOp step : getOperation().getOps<StepOp>()) {
       done.insert(step.getBlock());
-      auto isStepOp = [](Operation *op) {
-        return op->getNumRegions() == 0 && !isa<LaunchOp>(op);
-      };
-      if (failed(verifyOps(step.getForward(),
-                           "tensor ops without boundary regions", isStepOp)) ||
-          failed(verifyOps(step.getBackward(),
-                           "tensor ops without boundary regions", isStepOp)) ||
-          failed(verifyCrossing(step)))
+      if (failed(verifyOps(
+              {&step.getForward(), &step.getBackward()},
+              "tensor ops, saves and loads only",
+              [](Operation *op) { return isCrossing(op) || isFusible(op); })))
         return signalPassFailure();
     }
     for (BlockOp block : getOperation().getOps<BlockOp>())
       if (!done.contains(block.getSymName())) {
-        block.emitOpError() << "expected a ckpt.step of @" << block.getSymName()
-                            << ", found none";
+        block.emitOpError() << "expected a ckpt.step of it, found none; run "
+                               "ckpt-differentiate";
         return signalPassFailure();
       }
   }
@@ -127,34 +158,12 @@ struct VerifySelectedPass
     : public ckpt::impl::VerifySelectedPassBase<VerifySelectedPass> {
   using VerifySelectedPassBase::VerifySelectedPassBase;
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    for (StepOp step : module.getOps<StepOp>())
-      if (failed(verifyRegion(module, step.getForward())) ||
-          failed(verifyRegion(module, step.getBackward())) ||
-          failed(verifyCrossing(step)))
+    for (StepOp step : getOperation().getOps<StepOp>())
+      if (failed(verifyOps({&step.getForward(), &step.getBackward()},
+                           "launches, saves and loads only", [](Operation *op) {
+                             return isCrossing(op) || isa<LaunchOp>(op);
+                           })))
         return signalPassFailure();
-  }
-
-private:
-  static LogicalResult verifyRegion(ModuleOp module, Region &region) {
-    if (failed(verifyOps(
-            region, "launches, saves and loads only",
-            [](Operation *op) { return isCrossing(op) || isa<LaunchOp>(op); })))
-      return failure();
-    for (LaunchOp launch : region.getOps<LaunchOp>()) {
-      auto kernel = module.lookupSymbol<KernelOp>(launch.getKernel());
-      if (!kernel)
-        return launch.emitOpError() << "expected a ckpt.kernel @"
-                                    << launch.getKernel() << ", found none";
-      Block &body = kernel.getBody().front();
-      if (body.getArgumentTypes() != launch.getReads().getTypes() ||
-          body.getTerminator()->getOperandTypes() !=
-              launch.getWrites().getTypes())
-        return launch.emitOpError()
-               << "expected the types of @" << launch.getKernel()
-               << "'s arguments and results";
-    }
-    return success();
   }
 };
 
@@ -164,66 +173,19 @@ struct VerifyPlannedPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (VariantOp variant : module.getOps<VariantOp>())
-      if (failed(verifyVariant(variant)))
+      if (failed(verifyVariant(variant,
+                               module.lookupSymbol<StepOp>(variant.getStep()))))
         return signalPassFailure();
     auto tables = llvm::to_vector(module.getOps<TableOp>());
     if (tables.size() != 1) {
       module.emitError() << "expected one ckpt.table, got " << tables.size();
       return signalPassFailure();
     }
-    TableOp table = tables.front();
-    if (!table.getOrder()) {
-      table.emitOpError()
+    if (!tables.front().getOrder()) {
+      tables.front().emitOpError()
           << "expected an order of phases; run ckpt-segment-schedule";
-      return signalPassFailure();
+      signalPassFailure();
     }
-    for (auto symbol : table.getVariants().getAsRange<FlatSymbolRefAttr>())
-      if (!module.lookupSymbol<VariantOp>(symbol.getValue())) {
-        table.emitOpError()
-            << "expected a ckpt.variant " << symbol << ", found none";
-        return signalPassFailure();
-      }
-  }
-
-private:
-  static LogicalResult verifyVariant(VariantOp variant) {
-    for (Region *region : {&variant.getForward(), &variant.getReplay(),
-                           &variant.getBackward()}) {
-      if (region->empty())
-        return variant.emitOpError()
-               << "expected a filled forward, replay and backward; run "
-                  "ckpt-rematerialize";
-      if (failed(verifyOps(*region, "launches, saves, loads and copies only",
-                           [](Operation *op) {
-                             return isCrossing(op) ||
-                                    isa<LaunchOp, CopyOutOp, CopyInOp>(op);
-                           })))
-        return failure();
-    }
-    // What a replay or a backward loads is kept by the forward, or made or
-    // copied in by the replay; what is copied in has been copied out.
-    auto saved = savesOf(variant.getForward());
-    if (failed(saved))
-      return failure();
-    llvm::StringMap<ckpt::TensorType> copied;
-    for (CopyOutOp copy : variant.getForward().getOps<CopyOutOp>())
-      copied[copy.getName()] =
-          cast<ckpt::TensorType>(copy.getValue().getType());
-    if (failed(verifyLoads(variant.getReplay(), *saved)))
-      return failure();
-    for (Region *region : {&variant.getReplay(), &variant.getBackward()})
-      for (CopyInOp copy : region->getOps<CopyInOp>()) {
-        if (!copied.contains(copy.getName()))
-          return copy.emitOpError()
-                 << "expected a ckpt.copy_out \"" << copy.getName()
-                 << "\" in the forward, found none";
-        saved->insert({copy.getName(),
-                       cast<ckpt::TensorType>(copy.getValue().getType())});
-      }
-    for (SaveOp save : variant.getReplay().getOps<SaveOp>())
-      saved->insert(
-          {save.getName(), cast<ckpt::TensorType>(save.getValue().getType())});
-    return verifyLoads(variant.getBackward(), *saved);
   }
 };
 

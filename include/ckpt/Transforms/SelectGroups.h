@@ -66,6 +66,9 @@ bool isSum(mlir::Operation *op);
 /// linear, linear_dx, linear_dw.
 bool isContraction(mlir::Operation *op);
 
+/// Every op that can be in a kernel.
+bool isFusible(mlir::Operation *op);
+
 /// Gives every reader that can read through a view or a widening cast its own
 /// copy of it, removes ops without readers, and so prepares `groupOps`.
 void separateViews(mlir::Block &block);

@@ -1,0 +1,37 @@
+// Bad input ends in one message, exit code 2 and no file.
+//
+// REQUIRES: ckpt-compile
+// RUN: rm -f %t.ckpt
+// RUN: not ckpt-compile %s -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=OP
+// RUN: not ckpt-compile %S/missing.mlir -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=FILE
+// RUN: not ckpt-compile %examples/dit-3072.mlir --target=nvptx -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not ckpt-compile %examples/dit-3072.mlir --backend=slothful -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=BACKEND
+// RUN: not ckpt-compile %examples/dit-3072.mlir --backend=torch --interval=0 -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not ckpt-compile %examples/dit-3072.mlir --backend=torch --interval=two -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: not ckpt-compile %examples/dit-3072.mlir --interval=2 -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not ckpt-compile %examples/dit-3072.mlir 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// RUN: not ckpt-compile %examples/dit-3072.mlir --plan-only -o %t.d/no/such.ckpt 2>&1 | FileCheck %s --check-prefix=PLACE
+// RUN: head -c 900 %examples/dit-3072.mlir | not ckpt-compile - -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=CUT
+// RUN: ckpt-opt %examples/dit-3072.mlir --emit-bytecode -o %t.mlirbc
+// RUN: head -c 500 %t.mlirbc | not ckpt-compile - -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=BYTECODE
+// The exit code itself.
+// RUN: ckpt-compile %s -o %t.ckpt 2>/dev/null || test $? -eq 2
+// RUN: not ls %t.ckpt
+
+// OP: ckpt-compile-invalid.mlir:[[#@LINE+14]]:{{[0-9]+}}: error: use of value '%x' expects different type than prior uses
+// FILE: error: {{.*}}missing.mlir: expected a file that can be read
+// TARGET: error: --target: expected host, found 'nvptx'
+// BACKEND: error: --backend: {{.*}}slothful
+// ZERO: error: --interval: expected at least 1, found 0
+// TEXT: error: --interval: expected an integer, found 'two'
+// NONE: error: --interval: {{.*}}--backend=none
+// OUTPUT: -o is required
+// PLACE: error: {{.*}}such.ckpt: expected a place that can be written
+// CUT: <stdin>:{{[0-9]+}}:{{[0-9]+}}: error:
+// BYTECODE: error:
+
+ckpt.size @n
+ckpt.block @b states(%x : !ckpt.tensor<n x f32> differentiable) {
+  %y = ckpt.silu %x : i32
+  ckpt.return %y : !ckpt.tensor<n x f32>
+}
