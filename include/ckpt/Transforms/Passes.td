@@ -74,13 +74,34 @@ def SelectPass : Pass<"ckpt-select", "::mlir::ModuleOp"> {
 
     Requires: step IR (`ckpt-verify-steps`).
 
-    Guarantees: regions of a step hold launches, saves and loads only. Every
+    Guarantees: regions of a step hold loads, then launches, then saves. Every
     launch has an id, `f0`, `f1`, ... in the forward and `b0`, `b1`, ... in the
-    backward, and every kernel its class, workspace and costs. The groups depend
-    on op structure alone: not on the target, the sizes or a fate. One kernel
-    per cast of a gradient sum, marked by `gradient_casts`.
+    backward, and every kernel its class, workspace and costs. Which ops share a
+    kernel depends on their structure alone: not on the target, the sizes or a
+    fate. Views and widening casts are in the kernels of their readers; what no
+    reader can take as strides is copied. A factor on the operand of a
+    contraction is applied to its result. Ops of different boundary regions stay
+    apart in the forward, so that a region can run again by itself. A running
+    sum is updated in place. One kernel per type of gradient sum rounds it,
+    marked by `gradient_casts`.
 
-    Never: changes what is saved, or the value of anything stored.
+    Never: changes what is saved.
+
+    ```mlir
+    %0 = ckpt.linear_dx %dy, %w : ...
+    %h = ckpt.load "linear0" : ...
+    %1 = ckpt.gelu_dx %0, %h {approximate = tanh} : ...
+    ```
+
+    becomes a `ckpt.kernel @linear_dx_gelu_dx gemm` and
+
+    ```mlir
+    %h = ckpt.load "linear0" : ...
+    %1 = ckpt.launch @linear_dx_gelu_dx id "b0"(%dy, %w, %h)
+         {in_place = array<i64: 2, 0>} : ...
+    ```
+
+    (test/Transforms/ckpt-select.mlir).
   }];
   let dependentDialects = ["::ckpt::CkptDialect"];
 }
@@ -195,8 +216,7 @@ def VerifyBlocksPass : Pass<"ckpt-verify-blocks", "::mlir::ModuleOp"> {
 }
 
 def VerifyStepsPass : Pass<"ckpt-verify-steps", "::mlir::ModuleOp"> {
-  let summary = "Check that every block has a step of tensor ops, no boundary "
-                "regions in it";
+  let summary = "Check that every block has a step of tensor ops";
 }
 
 def VerifySelectedPass : Pass<"ckpt-verify-selected", "::mlir::ModuleOp"> {
@@ -204,7 +224,7 @@ def VerifySelectedPass : Pass<"ckpt-verify-selected", "::mlir::ModuleOp"> {
 }
 
 def VerifyPlannedPass : Pass<"ckpt-verify-planned", "::mlir::ModuleOp"> {
-  let summary = "Check that variants are filled, every load has its save and "
+  let summary = "Check that variants are filled, what they load is there and "
                 "the table is ordered";
 }
 
