@@ -1,4 +1,5 @@
-/*===- CompilerTest.c - the compiler from C ------------------------*- C -*-===*\
+/*===- CompilerTest.c - the compiler from C ------------------------*- C
+-*-===*\
 |*                                                                            *|
 |* Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.          *|
 |*                                                                            *|
