@@ -1,5 +1,4 @@
-/*===- CompilerTest.c - the compiler from C ------------------------*- C
--*-===*\
+/*===- CompilerTest.c - the compiler from C -----------------------*- C -*-===*\
 |*                                                                            *|
 |* Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.          *|
 |*                                                                            *|
