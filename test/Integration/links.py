@@ -22,7 +22,8 @@ def main():
 
     def is_clean(listing):
         return not any(
-            word in listing for word in ("LLVM", "MLIR", "torch", "libckpt.so", "c10")
+            library in listing
+            for library in ("libLLVM", "libMLIR", "libtorch", "libc10", "libckpt.so")
         )
 
     linked = subprocess.run(
