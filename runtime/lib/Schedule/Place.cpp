@@ -20,8 +20,8 @@ class Placer {
 public:
   Placer(const std::vector<Extent> &extents, double effort)
       : extents(extents), budget(int64_t(effort * stepBudget)),
-        pressure(extents.size()), offsets(extents.size()),
-        rank(extents.size()) {
+        pressure(extents.size()), offsets(extents.size()), rank(extents.size()),
+        neighbours(extents.size()) {
     measure();
     best.offsets.assign(extents.size(), 0);
     best.bytes = INT64_MAX;
@@ -38,9 +38,8 @@ private:
   using Order = std::vector<int>;
 
   void measure();
-  /// Places in this order; keeps the result when it is the best so far. The
-  /// first `from` of the order lie where the last attempt put them.
-  void attempt(const Order &order, bool bestFit, size_t from = 0);
+  /// Places in this order; keeps the result when it is the best so far.
+  void attempt(const Order &order, bool bestFit);
   template <typename Less> Order sorted(Less less) const {
     Order order(extents.size());
     std::iota(order.begin(), order.end(), 0);
@@ -49,7 +48,17 @@ private:
     });
     return order;
   }
+  const std::vector<int> &neighboursOf(int extent);
+  int64_t firstFit(int extent);
+  void keepBest(int64_t top);
+  /// Moves extents that end above `bound` ahead in `order`, each by a random
+  /// number of places up to `reach`, and places again what that concerns.
+  void promote(Order &order, int64_t bound, size_t reach);
   void improve(const Order &start);
+  size_t random(uint64_t limit) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return size_t((state >> 33) % limit);
+  }
 
   bool isTight() const { return best.bytes == live; }
   bool isGoodEnough() const {
@@ -64,11 +73,14 @@ private:
   int64_t live = 0;
   int64_t steps = 0;
   Placement best;
-  /// The last attempt: offsets, and all extents by offset.
+  /// Offsets of the last attempt.
   std::vector<int64_t> offsets;
-  std::vector<Placed> placed;
-  /// Per extent: its place in the order.
+  /// Per extent: its place in the order that `offsets` follow.
   std::vector<size_t> rank;
+  /// Extents that share time with one; empty = not asked yet.
+  std::vector<std::vector<int>> neighbours;
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  uint64_t state = 1;
 };
 
 void Placer::measure() {
@@ -103,20 +115,19 @@ void Placer::measure() {
   }
 }
 
-void Placer::attempt(const Order &order, bool bestFit, size_t from) {
-  for (size_t p = 0; p < order.size(); ++p)
-    rank[order[p]] = p;
-  placed.erase(std::remove_if(placed.begin(), placed.end(),
-                              [&](const Placed &other) {
-                                return rank[other.extent] >= from;
-                              }),
-               placed.end());
+void Placer::keepBest(int64_t top) {
+  if (top >= best.bytes)
+    return;
+  best.bytes = top;
+  best.offsets = offsets;
+}
+
+void Placer::attempt(const Order &order, bool bestFit) {
+  // By offset.
+  std::vector<Placed> placed;
+  placed.reserve(order.size());
   int64_t top = 0;
-  for (const Placed &other : placed)
-    top = std::max(top, other.end);
-  steps += 2 * int64_t(order.size());
-  for (size_t p = from; p < order.size(); ++p) {
-    int i = order[p];
+  for (int i : order) {
     const Extent &extent = extents[i];
     int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
     for (const Placed &other : placed) {
@@ -143,40 +154,89 @@ void Placer::attempt(const Order &order, bool bestFit, size_t from) {
                   here);
     top = std::max(top, here.end);
   }
-  if (top < best.bytes) {
-    best.bytes = top;
-    best.offsets = offsets;
-  }
+  keepBest(top);
 }
 
-// What reaches too high comes a little earlier in the next attempt, as far as
-// is drawn up to a reach. What competes at the peak so finds an order among
-// itself, while the rest, and with it most places, stays as it is. No reach is
-// best for all inputs, so each is tried for a while, from the start again.
+const std::vector<int> &Placer::neighboursOf(int extent) {
+  std::vector<int> &list = neighbours[extent];
+  if (!list.empty())
+    return list;
+  steps += int64_t(extents.size());
+  const Extent &here = extents[extent];
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (int(i) != extent && extents[i].begin < here.end &&
+        extents[i].end > here.begin)
+      list.push_back(int(i));
+  return list;
+}
+
+// Lowest offset among the neighbours that come before it.
+int64_t Placer::firstFit(int extent) {
+  taken.clear();
+  for (int other : neighboursOf(extent))
+    if (rank[other] < rank[extent])
+      taken.push_back({offsets[other], offsets[other] + extents[other].bytes});
+  steps += 12 * int64_t(taken.size()) + int64_t(neighbours[extent].size());
+  std::sort(taken.begin(), taken.end());
+  int64_t cursor = 0;
+  for (auto [begin, end] : taken) {
+    if (begin - cursor >= extents[extent].bytes)
+      break;
+    cursor = std::max(cursor, end);
+  }
+  return cursor;
+}
+
+// An extent lies where it lay unless it moved, or one moved ahead of it or a
+// neighbour before it lies elsewhere now: most are not looked at, and the
+// result is that of an attempt from the start.
+void Placer::promote(Order &order, int64_t bound, size_t reach) {
+  std::vector<bool> isMoved(order.size()), isStale(order.size());
+  size_t from = order.size();
+  for (size_t p = 1; p < order.size(); ++p) {
+    int i = order[p];
+    if (offsets[i] + extents[i].bytes <= bound)
+      continue;
+    size_t to = p - std::min(1 + random(reach), p);
+    std::rotate(order.begin() + to, order.begin() + p, order.begin() + p + 1);
+    isMoved[i] = isStale[i] = true;
+    from = std::min(from, to);
+  }
+  for (size_t p = from; p < order.size(); ++p)
+    rank[order[p]] = p;
+  steps += 4 * int64_t(order.size());
+  for (size_t p = from; p < order.size(); ++p) {
+    int i = order[p];
+    if (!isStale[i])
+      continue;
+    int64_t offset = firstFit(i);
+    if (offset == offsets[i] && !isMoved[i])
+      continue;
+    offsets[i] = offset;
+    for (int other : neighboursOf(i))
+      if (rank[other] > p)
+        isStale[other] = true;
+  }
+  int64_t top = 0;
+  for (size_t i = 0; i < extents.size(); ++i)
+    top = std::max(top, offsets[i] + extents[i].bytes);
+  keepBest(top);
+}
+
+// What reaches too high comes a little earlier in the next attempt. What
+// competes at the peak so finds an order among itself, while the rest, and
+// with it most places, stays as it is. No reach is best for all inputs, so
+// each is tried for a while, from the start again.
 void Placer::improve(const Order &start) {
-  int64_t bound = live + live / 50;
-  uint64_t state = 1;
-  auto random = [&](uint64_t limit) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return size_t((state >> 33) % limit);
-  };
   constexpr int turns = 400;
-  constexpr size_t reaches[] = {12, 24, 6, 48, 12, 96};
-  for (size_t reach : reaches) {
+  constexpr size_t reaches[] = {12, 24, 6, 48};
+  for (size_t round = 0; !isGoodEnough() && !isSpent(); ++round) {
     Order order = start;
     attempt(order, false);
-    for (int turn = 0; turn < turns && !isGoodEnough() && !isSpent(); ++turn) {
-      size_t from = order.size();
-      for (size_t p = 1; p < order.size(); ++p) {
-        if (offsets[order[p]] + extents[order[p]].bytes <= bound)
-          continue;
-        size_t to = p - std::min(1 + random(reach), p);
-        std::rotate(order.begin() + to, order.begin() + p,
-                    order.begin() + p + 1);
-        from = std::min(from, to);
-      }
-      attempt(order, false, from);
-    }
+    for (size_t p = 0; p < order.size(); ++p)
+      rank[order[p]] = p;
+    for (int turn = 0; turn < turns && !isGoodEnough() && !isSpent(); ++turn)
+      promote(order, live + live / 50, reaches[round % std::size(reaches)]);
   }
 }
 
