@@ -40,7 +40,8 @@ private:
   void measure();
   /// Places in this order; keeps the result when it is the best so far.
   void attempt(const Order &order, bool bestFit);
-  template <typename Less> Order sorted(Less less) const {
+  template <typename Less>
+  Order sorted(Less less) const {
     Order order(extents.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int a, int b) {
