@@ -6,8 +6,9 @@
 //
 // Sixty stacks, each compiled once and run under every legal combination of
 // controls that is worth telling apart: the bits of all outputs and gradients
-// are those of `none`, and those are as the oracle says. A failure prints the
-// seed and the blocks; --gtest_filter=*/17 runs seed 17 alone.
+// are those of `none`, and those are as the oracle says. All sixty run in f32,
+// every other one in bf16 too. A failure prints the seed and the blocks;
+// --gtest_filter=*/17_* runs seed 17 alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <regex>
 #include <sstream>
+#include <tuple>
 
 using namespace ckpt;
 
@@ -53,7 +56,8 @@ std::vector<rt::Controls> legalControls(const rt::Program &program) {
 }
 
 /// How our errors compare with PyTorch's, over every tensor of every stack.
-class RandomStacks : public testing::TestWithParam<int> {
+class RandomStacks
+    : public testing::TestWithParam<std::tuple<int, const char *>> {
 protected:
   static void TearDownTestSuite() {
     if (numCompared < 200)
@@ -84,16 +88,20 @@ protected:
 };
 
 TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
-  test::RandomStack stack = test::makeRandomStack(GetParam());
+  auto [seed, dtype] = GetParam();
+  bool isBF16 = dtype == std::string("bf16");
+  test::RandomStack stack = test::makeRandomStack(seed);
+  if (!isBF16)
+    stack.text = std::regex_replace(stack.text, std::regex("bf16"), "f32");
   std::ostringstream trace;
-  trace << "seed " << GetParam() << ", sizes";
+  trace << "seed " << seed << ", sizes";
   for (auto &[name, value] : stack.sizes)
     trace << " " << name << "=" << value;
   SCOPED_TRACE(trace.str() + "\n" + stack.text);
 
   run::Options options;
   options.sizes = stack.sizes;
-  options.seed = GetParam();
+  options.seed = uint64_t(seed);
   rt::Result<run::Loaded> loaded =
       test::compileText(stack.text, "random", options);
   ASSERT_TRUE(loaded.ok()) << loaded.message();
@@ -114,13 +122,22 @@ TEST_P(RandomStacks, EveryPolicyHasTheBitsOfNone) {
         run::checkResults(*loaded, options, *step->schedule, step->tensors);
     ASSERT_TRUE(checked.ok()) << checked.message();
     for (const rt::CheckedTensor &tensor : *checked)
-      expectAccurate(tensor, GetParam() % 2 != 0);
+      expectAccurate(tensor, isBF16);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomStacks, testing::Range(0, numStacks),
-                         [](const testing::TestParamInfo<int> &info) {
-                           return std::to_string(info.param);
-                         });
+std::string
+nameOf(const testing::TestParamInfo<RandomStacks::ParamType> &info) {
+  auto [seed, dtype] = info.param;
+  return std::to_string(seed) + "_" + dtype;
+}
+INSTANTIATE_TEST_SUITE_P(F32, RandomStacks,
+                         testing::Combine(testing::Range(0, numStacks),
+                                          testing::Values("f32")),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(BF16, RandomStacks,
+                         testing::Combine(testing::Range(1, numStacks, 2),
+                                          testing::Values("bf16")),
+                         nameOf);
 
 } // namespace
