@@ -16,12 +16,40 @@ namespace {
 /// Steps that all attempts together may take, of about a nanosecond each.
 constexpr double stepBudget = 150e6;
 
+/// Lists of neighbours take eight bytes a pair.
+constexpr int64_t maxPairs = 10'000'000;
+
+/// Finds the place of one extent among others, given by offset: the first gap
+/// that is large enough, or the smallest one.
+class Gap {
+public:
+  Gap(int64_t bytes, bool bestFit) : bytes(bytes), bestFit(bestFit) {}
+  /// True when the rest need not be given.
+  bool add(int64_t begin, int64_t end) {
+    int64_t gap = begin - cursor;
+    if (gap >= bytes && gap < chosenGap) {
+      chosen = cursor;
+      chosenGap = gap;
+      if (!bestFit || gap == bytes)
+        return true;
+    }
+    cursor = std::max(cursor, end);
+    return false;
+  }
+  int64_t offset() const { return chosen >= 0 ? chosen : cursor; }
+
+private:
+  const int64_t bytes;
+  const bool bestFit;
+  int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
+};
+
 class Placer {
 public:
   Placer(const std::vector<Extent> &extents, double effort)
       : extents(extents), budget(int64_t(effort * stepBudget)),
-        pressure(extents.size()), offsets(extents.size()), rank(extents.size()),
-        neighbours(extents.size()) {
+        pressure(extents.size()), offsets(extents.size()),
+        rank(extents.size()) {
     measure();
     best.offsets.assign(extents.size(), 0);
     best.bytes = INT64_MAX;
@@ -49,13 +77,13 @@ private:
     });
     return order;
   }
-  const std::vector<int> &neighboursOf(int extent);
-  int64_t firstFit(int extent);
+  void findNeighbours();
+  int64_t fit(int extent, bool bestFit);
   void keepBest(int64_t top);
   /// Moves extents that end above `bound` ahead in `order`, each by a random
   /// number of places up to `reach`, and places again what that concerns.
   void promote(Order &order, int64_t bound, size_t reach);
-  void improve(const Order &start);
+  void improve(const Order &start, const std::vector<int64_t> &at);
   size_t random(uint64_t limit) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return size_t((state >> 33) % limit);
@@ -78,7 +106,9 @@ private:
   std::vector<int64_t> offsets;
   /// Per extent: its place in the order that `offsets` follow.
   std::vector<size_t> rank;
-  /// Extents that share time with one; empty = not asked yet.
+  /// About how many pairs of extents share time; per extent those that do so,
+  /// once they are found.
+  int64_t pairs = 0;
   std::vector<std::vector<int>> neighbours;
   std::vector<std::pair<int64_t, int64_t>> taken;
   uint64_t state = 1;
@@ -96,6 +126,17 @@ void Placer::measure() {
   for (int t = 1; t <= last; ++t)
     held[t] += held[t - 1];
   live = *std::max_element(held.begin(), held.end());
+
+  // An extent meets those that are held when it begins; they begin earlier.
+  std::vector<int64_t> begun(last + 2), ended(last + 2);
+  for (const Extent &extent : extents) {
+    ++begun[extent.begin + 1];
+    ++ended[extent.end];
+  }
+  std::partial_sum(begun.begin(), begun.end(), begun.begin());
+  std::partial_sum(ended.begin(), ended.end(), ended.begin());
+  for (const Extent &extent : extents)
+    pairs += begun[extent.begin + 1] - ended[extent.begin];
 
   // Maximum over a range by a sparse table.
   std::vector<std::vector<int64_t>> table{held};
@@ -124,68 +165,76 @@ void Placer::keepBest(int64_t top) {
 }
 
 void Placer::attempt(const Order &order, bool bestFit) {
+  int64_t top = 0;
+  auto put = [&](int i, int64_t offset) {
+    offsets[i] = offset;
+    top = std::max(top, offset + extents[i].bytes);
+  };
+  for (size_t p = 0; p < order.size(); ++p)
+    rank[order[p]] = p;
+  if (!neighbours.empty()) {
+    for (int i : order)
+      put(i, fit(i, bestFit));
+    return keepBest(top);
+  }
   // By offset.
   std::vector<Placed> placed;
   placed.reserve(order.size());
-  int64_t top = 0;
   for (int i : order) {
     const Extent &extent = extents[i];
-    int64_t cursor = 0, chosen = -1, chosenGap = INT64_MAX;
+    Gap gap(extent.bytes, bestFit);
     for (const Placed &other : placed) {
       ++steps;
       const Extent &held = extents[other.extent];
-      if (held.begin >= extent.end || held.end <= extent.begin)
-        continue;
-      int64_t gap = other.begin - cursor;
-      if (gap >= extent.bytes && gap < chosenGap) {
-        chosen = cursor;
-        chosenGap = gap;
-        if (!bestFit || gap == extent.bytes)
-          break;
-      }
-      cursor = std::max(cursor, other.end);
+      if (held.begin < extent.end && held.end > extent.begin &&
+          gap.add(other.begin, other.end))
+        break;
     }
-    int64_t offset = chosen >= 0 ? chosen : cursor;
-    offsets[i] = offset;
-    Placed here{offset, offset + extent.bytes, i};
+    put(i, gap.offset());
+    Placed here{gap.offset(), gap.offset() + extent.bytes, i};
     placed.insert(std::upper_bound(placed.begin(), placed.end(), here,
                                    [](const Placed &a, const Placed &b) {
                                      return a.begin < b.begin;
                                    }),
                   here);
-    top = std::max(top, here.end);
   }
   keepBest(top);
 }
 
-const std::vector<int> &Placer::neighboursOf(int extent) {
-  std::vector<int> &list = neighbours[extent];
-  if (!list.empty())
-    return list;
-  steps += int64_t(extents.size());
-  const Extent &here = extents[extent];
-  for (size_t i = 0; i < extents.size(); ++i)
-    if (int(i) != extent && extents[i].begin < here.end &&
-        extents[i].end > here.begin)
-      list.push_back(int(i));
-  return list;
+void Placer::findNeighbours() {
+  if (!neighbours.empty())
+    return;
+  neighbours.resize(extents.size());
+  steps += 8 * pairs;
+  std::vector<int> held;
+  for (int i : sorted(
+           [&](int a, int b) { return extents[a].begin < extents[b].begin; })) {
+    held.erase(std::remove_if(held.begin(), held.end(),
+                              [&](int other) {
+                                return extents[other].end <= extents[i].begin;
+                              }),
+               held.end());
+    for (int other : held) {
+      neighbours[i].push_back(other);
+      neighbours[other].push_back(i);
+    }
+    held.push_back(i);
+  }
 }
 
-// Lowest offset among the neighbours that come before it.
-int64_t Placer::firstFit(int extent) {
+// Offset among the neighbours that come before it.
+int64_t Placer::fit(int extent, bool bestFit) {
   taken.clear();
-  for (int other : neighboursOf(extent))
+  for (int other : neighbours[extent])
     if (rank[other] < rank[extent])
       taken.push_back({offsets[other], offsets[other] + extents[other].bytes});
   steps += 12 * int64_t(taken.size()) + int64_t(neighbours[extent].size());
   std::sort(taken.begin(), taken.end());
-  int64_t cursor = 0;
-  for (auto [begin, end] : taken) {
-    if (begin - cursor >= extents[extent].bytes)
+  Gap gap(extents[extent].bytes, bestFit);
+  for (auto [begin, end] : taken)
+    if (gap.add(begin, end))
       break;
-    cursor = std::max(cursor, end);
-  }
-  return cursor;
+  return gap.offset();
 }
 
 // An extent lies where it lay unless it moved, or one moved ahead of it or a
@@ -210,11 +259,11 @@ void Placer::promote(Order &order, int64_t bound, size_t reach) {
     int i = order[p];
     if (!isStale[i])
       continue;
-    int64_t offset = firstFit(i);
+    int64_t offset = fit(i, false);
     if (offset == offsets[i] && !isMoved[i])
       continue;
     offsets[i] = offset;
-    for (int other : neighboursOf(i))
+    for (int other : neighbours[i])
       if (rank[other] > p)
         isStale[other] = true;
   }
@@ -228,12 +277,12 @@ void Placer::promote(Order &order, int64_t bound, size_t reach) {
 // competes at the peak so finds an order among itself, while the rest, and
 // with it most places, stays as it is. No reach is best for all inputs, so
 // each is tried for a while, from the start again.
-void Placer::improve(const Order &start) {
+void Placer::improve(const Order &start, const std::vector<int64_t> &at) {
   constexpr int turns = 400;
-  constexpr size_t reaches[] = {12, 24, 6, 48};
+  constexpr size_t reaches[] = {16, 64, 8, 128};
   for (size_t round = 0; !isGoodEnough() && !isSpent(); ++round) {
     Order order = start;
-    attempt(order, false);
+    offsets = at;
     for (size_t p = 0; p < order.size(); ++p)
       rank[order[p]] = p;
     for (int turn = 0; turn < turns && !isGoodEnough() && !isSpent(); ++turn)
@@ -265,15 +314,25 @@ Placement Placer::run() {
       }),
       sorted([&](int a, int b) { return extents[a].begin < extents[b].begin; }),
   };
+  // Lists of neighbours pay when they are short.
+  int64_t count = int64_t(extents.size());
+  if (pairs < count * count / 32)
+    findNeighbours();
+  attempt(orders[0], false);
+  const std::vector<int64_t> first = offsets;
   for (const Order &order : orders)
     for (bool bestFit : {false, true}) {
-      // What is good enough is made better only in good time.
-      if (isTight() || (isSpent() && isGoodEnough()))
-        return best;
-      attempt(order, bestFit);
+      // What is good enough is made better only in good time; for what is not,
+      // most of the time goes to the search.
+      if (isTight() || steps > (isGoodEnough() ? budget : budget / 4))
+        break;
+      if (&order != orders || bestFit)
+        attempt(order, bestFit);
     }
-  if (!isGoodEnough())
-    improve(orders[0]);
+  if (!isGoodEnough() && pairs < maxPairs) {
+    findNeighbours();
+    improve(orders[0], first);
+  }
   return best;
 }
 
