@@ -128,7 +128,29 @@ struct VerifyBlocksPass
     if (failed(verifyOps(
             &getOperation().getBodyRegion(), "sizes, blocks and stacks only",
             [](Operation *op) { return isa<SizeOp, BlockOp, StackOp>(op); })))
+      return signalPassFailure();
+    // Kernels run over rows, which a tensor without extents has none of.
+    WalkResult result = getOperation().walk([](Block *block) {
+      for (BlockArgument argument : block->getArguments())
+        if (failed(verifyRank(argument, block->getParentOp())))
+          return WalkResult::interrupt();
+      for (Operation &op : *block)
+        for (Value value : op.getResults())
+          if (failed(verifyRank(value, &op)))
+            return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
       signalPassFailure();
+  }
+
+private:
+  static LogicalResult verifyRank(Value value, Operation *op) {
+    auto type = dyn_cast<ckpt::TensorType>(value.getType());
+    if (!type || type.getRank() > 0)
+      return success();
+    return op->emitOpError() << "expected tensors of at least one extent, got "
+                             << type << "; give a scalar the extent 1";
   }
 };
 

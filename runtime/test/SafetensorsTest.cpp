@@ -210,7 +210,7 @@ TEST_F(Safetensors, FailedWriteLeavesWhatWasThere) {
   std::string target = path("missing/t");
   EXPECT_EQ(
       writeSafetensors(target, {{"a", {1}, DType::F32, &value}}).message(),
-      "cannot write '" + target + "': No such file or directory");
+      target + ": cannot be written: No such file or directory");
   // The rename fails on a directory; the temporary file must go.
   fs::create_directories(path("d/full"));
   EXPECT_FALSE(

@@ -26,7 +26,7 @@
 // TEXT: error: --interval: expected an integer, found 'two'
 // NONE: error: --interval: {{.*}}--backend=none
 // OUTPUT: -o is required
-// PLACE: error: {{.*}}such.ckpt: expected a place that can be written
+// PLACE: error: {{.*}}such.ckpt: cannot be written: No such file or directory
 // CUT: <stdin>:{{[0-9]+}}:{{[0-9]+}}: error:
 // BYTECODE: error:
 

@@ -4,15 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Program/OutputFile.h"
 #include "ckpt-c/Compiler.h"
 
 #include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -36,28 +35,15 @@ int complain(int code, const std::string &message) {
 
 /// Reads a whole file, `-` for standard input.
 bool readInput(const std::string &path, std::string &text) {
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    return !std::cin.bad();
-  }
-  std::ifstream file(path, std::ios::binary);
+  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
   if (!file)
     return false;
-  text.assign(std::istreambuf_iterator<char>(file), {});
-  return !file.bad();
-}
-
-/// Writes beside `path` and renames, so that it is never half-written.
-bool writeOutput(const std::string &path, const ckpt_bytes &bytes) {
-  std::string temporary = path + ".tmp" + std::to_string(getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "wb");
-  if (!file)
-    return false;
-  bool ok = std::fwrite(bytes.data, 1, bytes.size, file) == bytes.size;
-  ok &= std::fclose(file) == 0;
-  ok = ok && std::rename(temporary.c_str(), path.c_str()) == 0;
-  if (!ok)
-    std::remove(temporary.c_str());
+  char chunk[1 << 16];
+  while (size_t count = std::fread(chunk, 1, sizeof chunk, file))
+    text.append(chunk, count);
+  bool ok = !std::ferror(file);
+  if (file != stdin)
+    std::fclose(file);
   return ok;
 }
 
@@ -122,11 +108,11 @@ int run(const Arguments &arguments) {
                    &options, &artifact);
   if (status != CKPT_OK)
     return status == CKPT_INVALID ? exitBadInput : exitFailed;
-  bool written = writeOutput(arguments.output, artifact);
+  ckpt::rt::Status written =
+      ckpt::rt::writeFile(arguments.output, artifact.data, artifact.size);
   ckpt_bytes_free(&artifact);
-  if (!written)
-    return complain(exitFailed, arguments.output +
-                                    ": expected a place that can be written");
+  if (!written.ok())
+    return complain(exitFailed, written.message());
   return 0;
 }
 

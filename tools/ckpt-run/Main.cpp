@@ -23,7 +23,10 @@ int main(int argc, char **argv) {
     std::cerr << "ckpt-run: error: " << status.message() << "\n";
     return exitFailed;
   }
-  printOutcome(options, outcome);
+  if (!printOutcome(options, outcome)) {
+    std::cerr << "ckpt-run: error: standard output: cannot be written\n";
+    return exitFailed;
+  }
   if (outcome.report.check)
     for (const ckpt::rt::CheckedTensor &tensor : *outcome.report.check)
       if (!tensor.passed)

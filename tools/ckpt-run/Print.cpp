@@ -6,19 +6,17 @@
 
 #include "Print.h"
 
+#include "Program/OutputFile.h"
 #include "Report/MemoryPicture.h"
 #include "Report/MemoryUse.h"
 #include "Report/TextTable.h"
 #include "Report/Trace.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <sstream>
 #include <tuple>
-#include <unistd.h>
 
 using namespace ckpt;
 using namespace ckpt::run;
@@ -147,24 +145,13 @@ void printText(const Outcome &outcome) {
   }
 }
 
-/// Writes beside `path` and renames, so that it is never half-written.
 rt::Status writeFile(const std::string &path, const std::string &text) {
-  std::string beside = path + ".tmp-" + std::to_string(getpid());
-  FILE *file = std::fopen(beside.c_str(), "wb");
-  bool ok =
-      file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file)
-    ok = std::fclose(file) == 0 && ok;
-  if (ok && std::rename(beside.c_str(), path.c_str()) == 0)
-    return {};
-  rt::Error error{path + ": cannot be written: " + std::strerror(errno)};
-  std::remove(beside.c_str());
-  return error;
+  return rt::writeFile(path, text.data(), text.size());
 }
 
 } // namespace
 
-void run::printOutcome(const Options &options, const Outcome &outcome) {
+bool run::printOutcome(const Options &options, const Outcome &outcome) {
   if (options.printSchedule)
     rt::print(*outcome.program, *outcome.schedule,
               options.json ? std::cerr : std::cout);
@@ -174,7 +161,7 @@ void run::printOutcome(const Options &options, const Outcome &outcome) {
               << "\n";
   else
     printText(outcome);
-  std::cout.flush();
+  return bool(std::cout.flush());
 }
 
 rt::Status run::writeFiles(const Options &options, const Outcome &outcome) {

@@ -12,7 +12,8 @@
 namespace ckpt::run {
 
 /// The report on standard output, as text or JSON; the schedule beside it.
-void printOutcome(const Options &options, const Outcome &outcome);
+/// False when standard output cannot be written.
+bool printOutcome(const Options &options, const Outcome &outcome);
 
 /// The trace and the picture that were asked for.
 rt::Status writeFiles(const Options &options, const Outcome &outcome);

@@ -118,6 +118,11 @@ struct CkptToHost : ckpt::impl::CkptToHostPassBase<CkptToHost> {
   using CkptToHostPassBase::CkptToHostPassBase;
 
   void runOnOperation() override {
+    if (getOperation().getOps<KernelOp>().empty()) {
+      getOperation().emitError() << "expected kernels, found none; run "
+                                    "ckpt-differentiate and ckpt-select first";
+      return signalPassFailure();
+    }
     SmallVector<StringRef> sizeNames;
     for (auto size : getOperation().getOps<SizeOp>())
       sizeNames.push_back(size.getSymName());

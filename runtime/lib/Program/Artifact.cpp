@@ -6,6 +6,8 @@
 
 #include "Program/Artifact.h"
 
+#include "Program/OutputFile.h"
+
 #include "Program/ArtifactJson.h"
 
 #include <cerrno>
@@ -119,17 +121,7 @@ Result<Program> ckpt::rt::deserialize(const uint8_t *data, size_t size) {
 Status ckpt::rt::writeArtifact(const std::string &path,
                                const Program &program) {
   std::vector<uint8_t> bytes = serialize(program);
-  std::string beside = path + ".tmp-" + std::to_string(getpid());
-  FILE *file = std::fopen(beside.c_str(), "wb");
-  if (!file)
-    return systemError(path, "cannot be written");
-  bool ok = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  ok = std::fclose(file) == 0 && ok;
-  if (ok && std::rename(beside.c_str(), path.c_str()) == 0)
-    return {};
-  Error error = systemError(path, "cannot be written");
-  std::remove(beside.c_str());
-  return error;
+  return writeFile(path, bytes.data(), bytes.size());
 }
 
 Result<Program> ckpt::rt::readArtifact(const std::string &path) {

@@ -6,6 +6,7 @@
 
 #include "Tensors/Safetensors.h"
 
+#include "Program/OutputFile.h"
 #include "Tensors/Convert.h"
 
 #include <nlohmann/json.hpp>
@@ -245,20 +246,6 @@ Status SafetensorsFile::read(const std::string &name,
 // Writing
 //===----------------------------------------------------------------------===//
 
-static bool writeAll(int fd, const void *data, uint64_t bytes) {
-  auto *at = static_cast<const char *>(data);
-  while (bytes) {
-    ssize_t written = ::write(fd, at, bytes);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return false;
-    at += written;
-    bytes -= static_cast<uint64_t>(written);
-  }
-  return true;
-}
-
 Status
 ckpt::rt::writeSafetensors(const std::string &path,
                            const std::vector<SafetensorsTensor> &tensors) {
@@ -285,19 +272,10 @@ ckpt::rt::writeSafetensors(const std::string &path,
   for (int i = 0; i < 8; ++i)
     length[i] = static_cast<unsigned char>(uint64_t(header.size()) >> (8 * i));
 
-  std::string temporary = path + "." + std::to_string(getpid()) + ".tmp";
-  Descriptor file(::open(temporary.c_str(),
-                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.fd < 0)
-    return Error{"cannot write " + quoted(path) + ": " + strerror(errno)};
-  bool ok = writeAll(file.fd, length, sizeof length) &&
-            writeAll(file.fd, header.data(), header.size());
-  for (size_t i = 0; ok && i < tensors.size(); ++i)
-    ok = writeAll(file.fd, tensors[i].data, sizes[i]);
-  ok = ok && rename(temporary.c_str(), path.c_str()) == 0;
-  if (ok)
-    return {};
-  int code = errno;
-  unlink(temporary.c_str());
-  return Error{"cannot write " + quoted(path) + ": " + strerror(code)};
+  OutputFile file(path);
+  file.write(length, sizeof length);
+  file.write(header.data(), header.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    file.write(tensors[i].data, sizes[i]);
+  return file.commit();
 }

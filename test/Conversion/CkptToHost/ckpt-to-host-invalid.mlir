@@ -66,3 +66,16 @@ ckpt.kernel @k gemm(%x : !ckpt.tensor<4 x 8 x f32>, %w : !ckpt.tensor<8 x 8 x f3
   %s = ckpt.silu %z : !ckpt.tensor<2 x 8 x f32>
   ckpt.yield %y, %s : !ckpt.tensor<4 x 8 x f32>, !ckpt.tensor<2 x 8 x f32>
 }
+
+// -----
+
+// Block IR: nothing is erased in silence.
+// expected-error @below {{expected kernels, found none; run ckpt-differentiate and ckpt-select first}}
+module {
+  ckpt.size @n
+  ckpt.block @b states(%x : !ckpt.tensor<n x f32> differentiable) {
+    %y = ckpt.silu %x : !ckpt.tensor<n x f32>
+    ckpt.return %y : !ckpt.tensor<n x f32>
+  }
+  ckpt.stack @model { ckpt.repeat @b, 1 }
+}
