@@ -4,13 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifdef CKPT_HAS_CONVERSION
 #include "ckpt/Conversion/Passes.h"
-#endif
 #include "ckpt/Dialect/Ckpt/IR/CkptDialect.h"
-#ifdef CKPT_HAS_TRANSFORMS
 #include "ckpt/Transforms/Pipelines.h"
-#endif
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -23,13 +19,9 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<ckpt::CkptDialect>();
   mlir::registerTransformsPasses();
-#ifdef CKPT_HAS_TRANSFORMS
   ckpt::registerCkptPasses();
   ckpt::registerPipelines();
-#endif
-#ifdef CKPT_HAS_CONVERSION
   ckpt::registerCkptConversionPasses();
-#endif
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "runs the passes of ckpt on IR files\n", registry));
 }

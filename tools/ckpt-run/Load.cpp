@@ -11,34 +11,12 @@
 #include "Progress.h"
 #include "ckpt-c/Compiler.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 using namespace ckpt;
 using namespace ckpt::run;
 
 namespace {
-
-rt::Result<std::vector<uint8_t>> readFile(const std::string &path) {
-  auto failed = [&] {
-    return rt::Error{path + ": cannot be read: " + std::strerror(errno)};
-  };
-  FILE *file = std::fopen(path.c_str(), "rb");
-  if (!file)
-    return failed();
-  std::vector<uint8_t> bytes;
-  uint8_t chunk[1 << 16];
-  while (size_t count = std::fread(chunk, 1, sizeof chunk, file))
-    bytes.insert(bytes.end(), chunk, chunk + count);
-  if (std::ferror(file)) {
-    rt::Error error = failed();
-    std::fclose(file);
-    return error;
-  }
-  std::fclose(file);
-  return bytes;
-}
 
 void printDiagnostic(ckpt_severity, const char *text, void *) {
   std::fputs(text, stderr);
@@ -85,7 +63,7 @@ rt::Result<std::vector<uint8_t>> compile(const Options &options,
 } // namespace
 
 rt::Result<Loaded> run::load(const Options &options) {
-  rt::Result<std::vector<uint8_t>> bytes = readFile(options.file);
+  rt::Result<std::vector<uint8_t>> bytes = rt::readFile(options.file);
   if (!bytes.ok())
     return bytes.takeError();
   Loaded loaded;

@@ -6,14 +6,12 @@
 
 #include "Program/Artifact.h"
 
-#include "Program/OutputFile.h"
-
 #include "Program/ArtifactJson.h"
+#include "Program/OutputFile.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <unistd.h>
 #include <zlib.h>
 
 using namespace ckpt::rt;
@@ -40,10 +38,6 @@ Int getInt(const uint8_t *data) {
 uint32_t checksumOf(const uint8_t *data, size_t size) {
   uLong sum = crc32_z(0, data, checksumAt);
   return uint32_t(crc32_z(sum, data + headerBytes, size - headerBytes));
-}
-
-Error systemError(const std::string &path, const char *what) {
-  return Error{path + ": " + what + ": " + std::strerror(errno)};
 }
 
 } // namespace
@@ -124,20 +118,31 @@ Status ckpt::rt::writeArtifact(const std::string &path,
   return writeFile(path, bytes.data(), bytes.size());
 }
 
-Result<Program> ckpt::rt::readArtifact(const std::string &path) {
+Result<std::vector<uint8_t>> ckpt::rt::readFile(const std::string &path) {
+  auto failed = [&] {
+    return Error{path + ": cannot be read: " + std::strerror(errno)};
+  };
   FILE *file = std::fopen(path.c_str(), "rb");
   if (!file)
-    return systemError(path, "cannot be read");
+    return failed();
   std::vector<uint8_t> bytes;
   uint8_t chunk[1 << 16];
   while (size_t count = std::fread(chunk, 1, sizeof chunk, file))
     bytes.insert(bytes.end(), chunk, chunk + count);
-  bool failed = std::ferror(file);
-  Error error = systemError(path, "cannot be read");
-  std::fclose(file);
-  if (failed)
+  if (std::ferror(file)) {
+    Error error = failed();
+    std::fclose(file);
     return error;
-  Result<Program> program = deserialize(bytes.data(), bytes.size());
+  }
+  std::fclose(file);
+  return bytes;
+}
+
+Result<Program> ckpt::rt::readArtifact(const std::string &path) {
+  Result<std::vector<uint8_t>> bytes = readFile(path);
+  if (!bytes.ok())
+    return bytes.takeError();
+  Result<Program> program = deserialize(bytes->data(), bytes->size());
   if (!program.ok())
     return Error{path + ": " + program.message()};
   return program;

@@ -40,6 +40,9 @@ bool isArtifact(const uint8_t *data, size_t size);
 Status writeArtifact(const std::string &path, const Program &program);
 Result<Program> readArtifact(const std::string &path);
 
+/// The bytes of a file. Fails with `PATH: cannot be read: ...`.
+Result<std::vector<uint8_t>> readFile(const std::string &path);
+
 /// Every index is within range, every list as long as its subject says, every
 /// named size declared and every value's type that of its port.
 Status validate(const Program &program);
