@@ -1,0 +1,605 @@
+//===- PtxBuilder.cpp - single GPU instructions ---------------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PtxBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace ckpt;
+using namespace ckpt::nvptx;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Type PtxBuilder::i1() { return b.getI1Type(); }
+Type PtxBuilder::i16() { return b.getI16Type(); }
+Type PtxBuilder::i32() { return b.getI32Type(); }
+Type PtxBuilder::i64() { return b.getI64Type(); }
+Type PtxBuilder::f32() { return b.getF32Type(); }
+Type PtxBuilder::ptr(unsigned space) {
+  return LLVM::LLVMPointerType::get(b.getContext(), space);
+}
+
+template <typename Op, typename... Args>
+Value PtxBuilder::make(Args &&...args) {
+  return Op::create(b, loc, std::forward<Args>(args)...);
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+Value PtxBuilder::constant(int64_t value, Type type) {
+  Type result = type ? type : i32();
+  return make<arith::ConstantOp>(result, b.getIntegerAttr(result, value));
+}
+Value PtxBuilder::add(Value x, Value y) { return make<arith::AddIOp>(x, y); }
+Value PtxBuilder::add(Value x, int64_t y) {
+  return y ? add(x, constant(y, x.getType())) : x;
+}
+Value PtxBuilder::sub(Value x, Value y) { return make<arith::SubIOp>(x, y); }
+Value PtxBuilder::mul(Value x, Value y) { return make<arith::MulIOp>(x, y); }
+Value PtxBuilder::mul(Value x, int64_t y) {
+  return mul(x, constant(y, x.getType()));
+}
+Value PtxBuilder::div(Value x, Value y) { return make<arith::DivUIOp>(x, y); }
+Value PtxBuilder::div(Value x, int64_t y) {
+  return div(x, constant(y, x.getType()));
+}
+Value PtxBuilder::rem(Value x, Value y) { return make<arith::RemUIOp>(x, y); }
+Value PtxBuilder::ceilDiv(Value x, int64_t y) {
+  return div(add(x, y - 1), constant(y, x.getType()));
+}
+Value PtxBuilder::min(Value x, Value y) { return make<arith::MinUIOp>(x, y); }
+Value PtxBuilder::bitAnd(Value x, int64_t y) {
+  return make<arith::AndIOp>(x, constant(y, x.getType()));
+}
+Value PtxBuilder::bitXor(Value x, Value y) { return make<arith::XOrIOp>(x, y); }
+Value PtxBuilder::bitXor(Value x, int64_t y) {
+  return y ? bitXor(x, constant(y, x.getType())) : x;
+}
+Value PtxBuilder::shiftRight(Value x, int64_t bits) {
+  return make<arith::ShRUIOp>(x, constant(bits, x.getType()));
+}
+Value PtxBuilder::compare(arith::CmpIPredicate predicate, Value x, Value y) {
+  return make<arith::CmpIOp>(predicate, x, y);
+}
+Value PtxBuilder::equal(Value x, int64_t y) {
+  return compare(arith::CmpIPredicate::eq, x, constant(y, x.getType()));
+}
+Value PtxBuilder::less(Value x, Value y) {
+  return compare(arith::CmpIPredicate::slt, x, y);
+}
+Value PtxBuilder::both(Value x, Value y) { return make<arith::AndIOp>(x, y); }
+Value PtxBuilder::select(Value condition, Value x, Value y) {
+  return make<arith::SelectOp>(condition, x, y);
+}
+Value PtxBuilder::toI64(Value x) {
+  return x.getType() == i64() ? x : make<arith::ExtUIOp>(i64(), x);
+}
+
+//===----------------------------------------------------------------------===//
+// Floating point
+//===----------------------------------------------------------------------===//
+
+// No reassociation and no reciprocal: the same bits whatever surrounds them.
+static arith::FastMathFlags fast() {
+  return arith::FastMathFlags::contract | arith::FastMathFlags::nsz;
+}
+
+Value PtxBuilder::real(double value) {
+  return make<arith::ConstantOp>(f32(), b.getF32FloatAttr(float(value)));
+}
+Value PtxBuilder::fadd(Value x, Value y) {
+  return make<arith::AddFOp>(x, y, fast());
+}
+Value PtxBuilder::fsub(Value x, Value y) {
+  return make<arith::SubFOp>(x, y, fast());
+}
+Value PtxBuilder::fmul(Value x, Value y) {
+  return make<arith::MulFOp>(x, y, fast());
+}
+Value PtxBuilder::fneg(Value x) { return make<arith::NegFOp>(x); }
+Value PtxBuilder::fma(Value x, Value y, Value z) {
+  return make<LLVM::FMAOp>(x, y, z);
+}
+Value PtxBuilder::fmax(Value x, Value y) { return make<LLVM::MaxNumOp>(x, y); }
+
+Value PtxBuilder::intrinsic(StringRef name, Value x) {
+  return LLVM::CallIntrinsicOp::create(b, loc, f32(), b.getStringAttr(name),
+                                       ValueRange{x})
+      .getResult(0);
+}
+Value PtxBuilder::ex2(Value x) {
+  return intrinsic("llvm.nvvm.ex2.approx.ftz", x);
+}
+Value PtxBuilder::lg2(Value x) {
+  return intrinsic("llvm.nvvm.lg2.approx.ftz.f", x);
+}
+Value PtxBuilder::rcp(Value x) {
+  return intrinsic("llvm.nvvm.rcp.approx.ftz.f", x);
+}
+Value PtxBuilder::rsqrt(Value x) {
+  return intrinsic("llvm.nvvm.rsqrt.approx.ftz.f", x);
+}
+Value PtxBuilder::tanh(Value x) {
+  return LLVM::InlineAsmOp::create(
+             b, loc, f32(), ValueRange{x}, "tanh.approx.f32 $0, $1;", "=f,f",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(b.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             ArrayAttr())
+      .getResult(0);
+}
+
+Value PtxBuilder::pack(Value high, Value low, Half type) {
+  auto nearest = NVVM::FPRoundingMode::RN;
+  auto none = NVVM::SaturationMode::NONE;
+  Value pair;
+  if (type == Half::BF16)
+    pair = NVVM::ConvertF32x2ToBF16x2Op::create(
+        b, loc, VectorType::get(2, b.getBF16Type()), high, low, Value(),
+        nearest, none, false);
+  else
+    pair = NVVM::ConvertF32x2ToF16x2Op::create(
+        b, loc, VectorType::get(2, b.getF16Type()), high, low, Value(), nearest,
+        none, false);
+  return make<LLVM::BitcastOp>(i32(), pair);
+}
+
+std::pair<Value, Value> PtxBuilder::unpack(Value word, Half type) {
+  if (type == Half::BF16) {
+    // A bf16 is the upper half of an f32.
+    Value low = make<arith::ShLIOp>(word, constant(16));
+    Value high = make<arith::AndIOp>(word, constant(int32_t(0xffff0000)));
+    return {make<LLVM::BitcastOp>(f32(), low),
+            make<LLVM::BitcastOp>(f32(), high)};
+  }
+  Value pair = make<LLVM::BitcastOp>(VectorType::get(2, b.getF16Type()), word);
+  auto half = [&](int64_t i) {
+    return make<arith::ExtFOp>(f32(),
+                               make<LLVM::ExtractElementOp>(pair, constant(i)));
+  };
+  return {half(0), half(1)};
+}
+
+Values PtxBuilder::undefs(unsigned count) {
+  return Values(count, make<LLVM::UndefOp>(f32()));
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+void PtxBuilder::ifThen(Value condition, llvm::function_ref<void()> then) {
+  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.thenBlock());
+  then();
+}
+
+void PtxBuilder::ifElse(Value condition, llvm::function_ref<void()> then,
+                        llvm::function_ref<void()> otherwise) {
+  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.thenBlock());
+  then();
+  b.setInsertionPointToStart(op.elseBlock());
+  otherwise();
+}
+
+Values PtxBuilder::ifElseValues(Value condition,
+                                llvm::function_ref<Values()> then,
+                                llvm::function_ref<Values()> otherwise) {
+  auto side = [&](llvm::function_ref<Values()> values) {
+    return [values, this](OpBuilder &builder, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(builder.saveInsertionPoint());
+      Values results = values();
+      scf::YieldOp::create(b, loc, results);
+    };
+  };
+  auto op = scf::IfOp::create(b, loc, condition, side(then), side(otherwise));
+  return Values(op.getResults());
+}
+
+Values
+PtxBuilder::loop(Value begin, Value end, Value step, ArrayRef<Value> inits,
+                 llvm::function_ref<Values(Value, ArrayRef<Value>)> body) {
+  auto op = scf::ForOp::create(b, loc, begin, end, step, ValueRange(inits));
+  OpBuilder::InsertionGuard guard(b);
+  // Without values carried the block ends in a yield already.
+  b.setInsertionPointToStart(op.getBody());
+  Values carried(op.getRegionIterArgs());
+  Values next = body(op.getInductionVar(), carried);
+  if (!inits.empty())
+    scf::YieldOp::create(b, loc, next);
+  return Values(op.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+Value PtxBuilder::threadX() { return make<NVVM::ThreadIdXOp>(i32()); }
+Value PtxBuilder::blockX() { return make<NVVM::BlockIdXOp>(i32()); }
+Value PtxBuilder::blockY() { return make<NVVM::BlockIdYOp>(i32()); }
+Value PtxBuilder::blockZ() { return make<NVVM::BlockIdZOp>(i32()); }
+Value PtxBuilder::gridX() { return make<NVVM::GridDimXOp>(i32()); }
+Value PtxBuilder::clusterRank() { return make<NVVM::ClusterId>(i32()); }
+Value PtxBuilder::elect() { return make<NVVM::ElectSyncOp>(i1(), Value()); }
+Value PtxBuilder::broadcast(Value value) {
+  return make<NVVM::ShflOp>(value.getType(), constant(-1), value, constant(0),
+                            constant(31), NVVM::ShflKind::idx, UnitAttr());
+}
+Value PtxBuilder::shuffleXor(Value value, int mask) {
+  return make<NVVM::ShflOp>(value.getType(), constant(-1), value,
+                            constant(mask), constant(31), NVVM::ShflKind::bfly,
+                            UnitAttr());
+}
+void PtxBuilder::syncWarp() { NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
+void PtxBuilder::syncBlock() { NVVM::Barrier0Op::create(b, loc); }
+void PtxBuilder::barrier(Value id, int threads) {
+  NVVM::BarrierOp::create(b, loc, TypeRange(), id, constant(threads),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+void PtxBuilder::arriveBarrier(Value id, int threads) {
+  NVVM::BarrierArriveOp::create(b, loc, id, constant(threads));
+}
+void PtxBuilder::syncCluster() {
+  NVVM::ClusterArriveOp::create(b, loc, UnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
+}
+void PtxBuilder::setMaxRegisters(int count, bool increase) {
+  NVVM::SetMaxRegisterOp::create(b, loc, count,
+                                 increase
+                                     ? NVVM::SetMaxRegisterAction::increase
+                                     : NVVM::SetMaxRegisterAction::decrease);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef sharedSymbol = "shared";
+
+Value PtxBuilder::sharedMemory() {
+  return make<LLVM::AddressOfOp>(ptr(3), sharedSymbol);
+}
+Value PtxBuilder::at(Value base, Value offset) {
+  return make<LLVM::GEPOp>(base.getType(), b.getI8Type(), base,
+                           ArrayRef<LLVM::GEPArg>{offset});
+}
+Value PtxBuilder::at(Value base, int64_t offset) {
+  return offset ? at(base, constant(offset)) : base;
+}
+Value PtxBuilder::load(Value pointer, Type type, unsigned alignment) {
+  return make<LLVM::LoadOp>(type, pointer, alignment);
+}
+void PtxBuilder::store(Value value, Value pointer, unsigned alignment) {
+  LLVM::StoreOp::create(b, loc, value, pointer, alignment);
+}
+Value PtxBuilder::vector(ArrayRef<Value> elements) {
+  auto type = VectorType::get(elements.size(), elements.front().getType());
+  Value result = make<LLVM::UndefOp>(type);
+  for (auto [i, element] : llvm::enumerate(elements))
+    result = make<LLVM::InsertElementOp>(result, element, constant(i));
+  return result;
+}
+Values PtxBuilder::elements(Value vector) {
+  Values result;
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements();
+       ++i)
+    result.push_back(make<LLVM::ExtractElementOp>(vector, constant(i)));
+  return result;
+}
+Value PtxBuilder::sharedAddress(Value pointer) {
+  return make<LLVM::PtrToIntOp>(i32(), pointer);
+}
+Value PtxBuilder::mapToRank(Value shared, Value rank) {
+  return make<NVVM::MapaOp>(ptr(7), shared, rank);
+}
+Value PtxBuilder::asClusterPointer(Value shared) {
+  return make<LLVM::AddrSpaceCastOp>(ptr(7), shared);
+}
+void PtxBuilder::storeMatrix(Value pointer, ArrayRef<Value> words,
+                             bool transposed) {
+  MLIRContext *context = b.getContext();
+  NVVM::StMatrixOp::create(b, loc, pointer, words,
+                           transposed ? NVVM::MMALayout::col
+                                      : NVVM::MMALayout::row,
+                           NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+                           NVVM::LdStMatrixEltType::B16);
+}
+Values PtxBuilder::loadMatrix(Value pointer, bool transposed) {
+  return inlineAsm(
+      Twine("ldmatrix.sync.aligned.m8n8.x4") + (transposed ? ".trans" : "") +
+          ".shared.b16 {$0, $1, $2, $3}, [$4];",
+      "=r,=r,=r,=r,r", sharedAddress(pointer), {i32(), i32(), i32(), i32()});
+}
+void PtxBuilder::fenceAsyncProxy() {
+  MLIRContext *context = b.getContext();
+  NVVM::FenceProxyOp::create(
+      b, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
+}
+
+//===----------------------------------------------------------------------===//
+// mbarrier
+//===----------------------------------------------------------------------===//
+
+void PtxBuilder::barrierInit(Value barrier, int count) {
+  NVVM::MBarrierInitOp::create(b, loc, barrier, constant(count), Value());
+}
+void PtxBuilder::fenceBarrierInit() {
+  NVVM::FenceMbarrierInitOp::create(b, loc);
+}
+void PtxBuilder::expectBytes(Value barrier, Value bytes) {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, loc, Type(), barrier, bytes, NVVM::MemScopeKind::CTA, false, Value());
+}
+void PtxBuilder::expectBytes(Value barrier, int64_t bytes) {
+  expectBytes(barrier, constant(bytes));
+}
+void PtxBuilder::arrive(Value barrier) {
+  NVVM::MBarrierArriveOp::create(b, loc, i64(), barrier, Value(),
+                                 NVVM::MemScopeKind::CTA, false);
+}
+void PtxBuilder::arriveRemote(Value barrier) {
+  // Default scope on purpose: cluster scope compiles to a fence of the whole
+  // GPU for each arrival.
+  NVVM::MBarrierArriveOp::create(b, loc, Type(), barrier, Value(),
+                                 NVVM::MemScopeKind::CTA, false);
+}
+void PtxBuilder::wait(Value barrier, Value parity) {
+  // The third operand is a hint in nanoseconds; the op loops by itself.
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, parity,
+                                        constant(10000000));
+}
+
+//===----------------------------------------------------------------------===//
+// TMA
+//===----------------------------------------------------------------------===//
+
+void PtxBuilder::prefetchMap(Value map) {
+  inlineAsm("prefetch.tensormap [$0];", "l", map, {});
+}
+void PtxBuilder::loadTile(Value shared, Value map, Value barrier,
+                          ArrayRef<Value> coordinates) {
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, loc, shared, map, coordinates, barrier, ValueRange(), Value(), Value(),
+      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
+      Value());
+}
+void PtxBuilder::loadTileMulticast(Value shared, Value map, Value barrier,
+                                   ArrayRef<Value> coordinates, int mask) {
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, loc, asClusterPointer(shared), map, coordinates, barrier, ValueRange(),
+      constant(mask, i16()), Value(), NVVM::TMALoadMode::TILE,
+      /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), Value());
+}
+void PtxBuilder::storeTile(Value map, Value shared,
+                           ArrayRef<Value> coordinates) {
+  NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+      b, loc, map, shared, coordinates, Value(), NVVM::TMAStoreMode::TILE,
+      Value());
+}
+void PtxBuilder::loadBulk(Value shared, Value global, Value barrier,
+                          Value bytes) {
+  NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+      b, loc, asClusterPointer(shared), global, barrier, bytes, Value(),
+      Value());
+}
+void PtxBuilder::reduceAddBulk(Value global, Value shared, Value bytes) {
+  inlineAsm("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
+            "[$0], [$1], $2;",
+            "l,r,r", {global, sharedAddress(shared), bytes}, {});
+}
+void PtxBuilder::commitStores() {
+  NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
+}
+void PtxBuilder::waitStores(int pending, bool readOnly) {
+  NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(pending),
+                                       readOnly ? b.getUnitAttr() : UnitAttr());
+}
+
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+void PtxBuilder::wgmmaFence() { NVVM::WgmmaFenceAlignedOp::create(b, loc); }
+void PtxBuilder::wgmmaCommit() {
+  NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
+}
+void PtxBuilder::wgmmaWait(int pending) {
+  NVVM::WgmmaWaitGroupSyncOp::create(b, loc, pending);
+}
+Values PtxBuilder::wgmmaWait(int pending, ArrayRef<Value> values) {
+  return tiedAsm("wgmma.wait_group.sync.aligned " + Twine(pending) + ";",
+                 values, {});
+}
+
+/// `$first`, `$first+1`, ... in braces.
+static std::string registerList(unsigned first, unsigned count) {
+  std::string list;
+  for (unsigned i = 0; i < count; ++i)
+    list += (i ? ", $" : "$") + std::to_string(first + i);
+  return "{" + list + "}";
+}
+
+/// Declares and computes register `name` from operand `position`.
+static std::string descriptorText(StringRef name, unsigned position,
+                                  const Descriptor &descriptor) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << ".reg .b32 t" << name << ";\n.reg .b64 " << name << ";\nadd.u32 t"
+     << name << ", $" << position << ", " << descriptor.low << ";\nmov.b64 "
+     << name << ", {t" << name << ", " << descriptor.high << "};\n";
+  return text;
+}
+
+static std::string wgmmaName(unsigned accumulators, Half type) {
+  const char *name = type == Half::BF16 ? "bf16" : "f16";
+  return (Twine("wgmma.mma_async.sync.aligned.m64n") + Twine(2 * accumulators) +
+          "k16.f32." + name + "." + name + " ")
+      .str();
+}
+
+Values PtxBuilder::wgmma(ArrayRef<Value> accumulators, Descriptor a,
+                         Descriptor b, Value accumulate, Half type,
+                         bool transposeA, bool transposeB) {
+  unsigned n = accumulators.size(), first = 2 * n;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\n.reg .pred p;\nsetp.ne.b32 p, $" << first + 2 << ", 0;\n"
+     << descriptorText("da", first, a) << descriptorText("db", first + 1, b)
+     << wgmmaName(n, type) << registerList(0, n) << ", da, db, p, 1, 1, "
+     << transposeA << ", " << transposeB << ";\n}";
+  return tiedAsm(text, accumulators, {a.base, b.base, accumulate});
+}
+
+Values PtxBuilder::wgmma(ArrayRef<Value> accumulators, ArrayRef<Value> a,
+                         Descriptor b, Value accumulate, Half type,
+                         bool transposeB) {
+  unsigned n = accumulators.size(), first = 2 * n;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\n.reg .pred p;\nsetp.ne.b32 p, $" << first + 5 << ", 0;\n"
+     << descriptorText("db", first + 4, b) << wgmmaName(n, type)
+     << registerList(0, n) << ", " << registerList(first, 4)
+     << ", db, p, 1, 1, " << transposeB << ";\n}";
+  Values operands(a);
+  llvm::append_values(operands, b.base, accumulate);
+  return tiedAsm(text, accumulators, operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Inline assembly
+//===----------------------------------------------------------------------===//
+
+static bool isConstant(Value value) {
+  return matchPattern(value, m_Constant());
+}
+
+/// The constraint of an operand: constants become immediates.
+static StringRef constraintOf(Value operand) {
+  if (operand.getType().isF32())
+    return "f";
+  if (isa<LLVM::LLVMPointerType>(operand.getType()) ||
+      operand.getType().isInteger(64))
+    return "l";
+  return isConstant(operand) ? "n" : "r";
+}
+
+Values PtxBuilder::tiedAsm(const Twine &text, ArrayRef<Value> tied,
+                           ArrayRef<Value> operands) {
+  SmallVector<std::string> constraints(tied.size(), "=f");
+  for (unsigned i = 0; i < tied.size(); ++i)
+    constraints.push_back(std::to_string(i));
+  for (Value operand : operands)
+    constraints.push_back(constraintOf(operand).str());
+  Values all(tied);
+  llvm::append_range(all, operands);
+  return inlineAsm(text, llvm::join(constraints, ","), all,
+                   SmallVector<Type>(tied.size(), f32()));
+}
+
+Values PtxBuilder::inlineAsm(const Twine &text, StringRef constraints,
+                             ArrayRef<Value> operands, ArrayRef<Type> results) {
+  Type result;
+  if (results.size() == 1)
+    result = results.front();
+  else if (!results.empty())
+    result = LLVM::LLVMStructType::getLiteral(b.getContext(), results);
+  auto op = LLVM::InlineAsmOp::create(
+      b, loc, result ? TypeRange(result) : TypeRange(), operands, text.str(),
+      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  Values values;
+  if (results.size() == 1)
+    values.push_back(op.getResult(0));
+  for (unsigned i = 0; results.size() > 1 && i < results.size(); ++i)
+    values.push_back(make<LLVM::ExtractValueOp>(op.getResult(0), int64_t(i)));
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+static Type typeOf(rt::LaunchArgument::Kind kind, Builder &b) {
+  switch (kind) {
+  case rt::LaunchArgument::Kind::Pointer:
+    return LLVM::LLVMPointerType::get(b.getContext(), 1);
+  case rt::LaunchArgument::Kind::Map:
+    return LLVM::LLVMPointerType::get(b.getContext());
+  case rt::LaunchArgument::Kind::Int32:
+    return b.getI32Type();
+  case rt::LaunchArgument::Kind::Int64:
+    return b.getI64Type();
+  case rt::LaunchArgument::Kind::Float32:
+    return b.getF32Type();
+  }
+  return {};
+}
+
+KernelModule
+ckpt::nvptx::makeKernelModule(MLIRContext *context, Location loc,
+                              const KernelShape &shape,
+                              ArrayRef<rt::LaunchArgument::Kind> parameters) {
+  context->loadDialect<LLVM::LLVMDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                       arith::ArithDialect>();
+  KernelModule kernel;
+  kernel.module = ModuleOp::create(loc);
+  OpBuilder b = OpBuilder::atBlockEnd(kernel.module->getBody());
+  LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                         /*isConstant=*/false, LLVM::Linkage::External,
+                         sharedSymbol, Attribute(), /*alignment=*/1024,
+                         /*addrSpace=*/3);
+  SmallVector<Type> types;
+  for (rt::LaunchArgument::Kind kind : parameters)
+    types.push_back(typeOf(kind, b));
+  kernel.function = LLVM::LLVMFuncOp::create(
+      b, loc, shape.name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  for (auto [i, kind] : llvm::enumerate(parameters)) {
+    if (kind != rt::LaunchArgument::Kind::Map)
+      continue;
+    // By value, its address taken where it lies: no local copy.
+    kernel.function.setArgAttr(
+        i, "llvm.byval",
+        TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128)));
+    kernel.function.setArgAttr(i, "llvm.align", b.getI64IntegerAttr(64));
+    kernel.function.setArgAttr(i, "nvvm.grid_constant", b.getUnitAttr());
+  }
+  kernel.function->setAttr("nvvm.kernel", b.getUnitAttr());
+  kernel.function->setAttr("nvvm.reqntid",
+                           b.getDenseI32ArrayAttr({shape.threads, 1, 1}));
+  if (shape.oneBlock)
+    kernel.function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
+  if (shape.cluster > 1)
+    kernel.function->setAttr("nvvm.cluster_dim",
+                             b.getDenseI32ArrayAttr({shape.cluster, 1, 1}));
+  kernel.function.addEntryBlock(b);
+  return kernel;
+}
+
+PtxBuilder ckpt::nvptx::bodyOf(KernelModule &kernel) {
+  return PtxBuilder(OpBuilder::atBlockEnd(&kernel.function.getBody().front()),
+                    kernel.function.getLoc());
+}
+
+void ckpt::nvptx::finishKernel(PtxBuilder &builder) {
+  LLVM::ReturnOp::create(builder.b, builder.loc, ValueRange());
+}
