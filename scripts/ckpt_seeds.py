@@ -5,8 +5,8 @@
     values = ckpt_seeds.fill_tensor("param", "blocks.0.fc1.weight", (12, 3),
                                     "bf16", seed=0)
 
-gives the elements as their bits (uint32 for f32, uint16 for bf16); f32 bits
-become numbers by `.view(numpy.float32)`, bf16 ones by `bf16_to_f32`.
+gives the elements as their bits (uint32 for f32, uint16 for bf16 and f16); f32
+bits become numbers by `.view(numpy.float32)`, bf16 ones by `bf16_to_f32`.
 
     ckpt_seeds.py --check FILE
 
@@ -63,6 +63,8 @@ def fill_seeded(seed, name, rule, dtype, first, count):
     bits = wide.astype(numpy.float32).view(numpy.uint32)
     if dtype == "f32":
         return bits
+    if dtype == "f16":
+        return wide.astype(numpy.float32).astype(numpy.float16).view(numpy.uint16)
     # To nearest, ties to even; no NaN comes out of a seed.
     half = numpy.uint32(0x7FFF) + (bits >> numpy.uint32(16) & numpy.uint32(1))
     return (bits + half >> numpy.uint32(16)).astype(numpy.uint16)

@@ -18,6 +18,42 @@ using namespace ckpt::rt;
 
 namespace {
 
+/// GPU code for every kernel, with each kind of argument.
+void addRecipes(Program &program) {
+  program.target = "nvptx";
+  program.chip = "sm_90a";
+  program.functions = {{"f", ".version 8.6", {1, 2, 0xff}, 384, 2, 229504},
+                       {"g", ".version 8.6 // g", {}, 128, 1, 0}};
+  Formula rows = Size::symbol("rows");
+  using Kind = LaunchArgument::Kind;
+  LaunchArgument map, pointer, count, wide, number;
+  map.kind = Kind::Map;
+  map.argument = 0;
+  map.extents = {64, rows};
+  map.strides = {rows * 2};
+  map.box = {64, 128};
+  map.dtype = DType::F16;
+  map.swizzle = 64;
+  pointer.argument = -1;
+  pointer.offset = rows * 16;
+  count.kind = Kind::Int32;
+  count.value = Formula::ceilDiv(rows, 128);
+  wide.kind = Kind::Int64;
+  wide.value = rows;
+  number.kind = Kind::Float32;
+  number.number = 0.125;
+  GpuLaunch fill, launch;
+  fill.arguments = {pointer};
+  fill.fillBytes = rows * 4;
+  launch.function = 1;
+  launch.gridX =
+      Formula::min(Size::symbol(multiprocessors), Formula::ceilDiv(rows, 128));
+  launch.arguments = {map, pointer, count, wide, number};
+  for (Kernel &kernel : program.kernels)
+    kernel.alternatives = {{"128 rows", rows * 3, {fill, launch}},
+                           {"64 rows", rows * 4, {launch}}};
+}
+
 /// Something in every field, each kind of attribute among it.
 Program fullProgram() {
   Program program = makeAdapterProgram(3);
@@ -40,6 +76,7 @@ Program fullProgram() {
   program.defaults.interval = 2;
   program.defaults.pinMemoryMaxBuckets = 0;
   program.kernels[0].workspaceBytes = Size::symbol("rows") * 4 + 64;
+  addRecipes(program);
   for (int i = 0; i < 300; ++i)
     program.object.push_back(uint8_t(i * 7));
   return program;
@@ -68,6 +105,86 @@ TEST(Artifact, ComesBackAsItWas) {
   EXPECT_EQ(back.kernels[0].workspaceBytes.str(), "4*rows + 64");
   EXPECT_EQ(back.kinds[0].variants[0].demand,
             fullProgram().kinds[0].variants[0].demand);
+}
+
+TEST(Artifact, RecipesComeBackAsTheyWere) {
+  Program back = *read(serialize(fullProgram()));
+  EXPECT_EQ(back.target, "nvptx");
+  EXPECT_EQ(back.chip, "sm_90a");
+  ASSERT_EQ(back.functions.size(), 2u);
+  EXPECT_EQ(back.functions[0].symbol, "f");
+  EXPECT_EQ(back.functions[0].ptx, ".version 8.6");
+  EXPECT_EQ(back.functions[0].cubin, (std::vector<uint8_t>{1, 2, 0xff}));
+  EXPECT_EQ(back.functions[0].threads, 384);
+  EXPECT_EQ(back.functions[0].cluster, 2);
+  EXPECT_EQ(back.functions[0].sharedBytes, 229504);
+  const Alternative &alternative = back.kernels[0].alternatives[0];
+  EXPECT_EQ(alternative.name, "128 rows");
+  EXPECT_EQ(alternative.cost.str(), "3*rows");
+  EXPECT_EQ(alternative.launches[0].function, -1);
+  EXPECT_EQ(alternative.launches[0].fillBytes.str(), "4*rows");
+  const GpuLaunch &launch = alternative.launches[1];
+  EXPECT_EQ(launch.gridX.str(), "min($sms, ceildiv(rows, 128))");
+  EXPECT_EQ(launch.gridY.str(), "1");
+  ASSERT_EQ(launch.arguments.size(), 5u);
+  const LaunchArgument &map = launch.arguments[0];
+  EXPECT_EQ(map.kind, LaunchArgument::Kind::Map);
+  EXPECT_EQ(map.argument, 0);
+  EXPECT_EQ(map.extents[1].str(), "rows");
+  EXPECT_EQ(map.strides[0].str(), "2*rows");
+  EXPECT_EQ(map.box, (std::vector<int>{64, 128}));
+  EXPECT_EQ(map.dtype, DType::F16);
+  EXPECT_EQ(map.swizzle, 64);
+  EXPECT_EQ(launch.arguments[1].argument, -1);
+  EXPECT_EQ(launch.arguments[1].offset.str(), "16*rows");
+  EXPECT_EQ(launch.arguments[2].value.str(), "ceildiv(rows, 128)");
+  EXPECT_EQ(launch.arguments[4].number, 0.125);
+}
+
+TEST(Artifact, RecipesAreInRange) {
+  struct Case {
+    std::function<void(Program &, GpuLaunch &)> damage;
+    const char *message;
+  };
+  const Case cases[] = {
+      {[](Program &p, GpuLaunch &) { p.target = "riscv"; },
+       "the artifact's target: expected host or nvptx, found riscv"},
+      {[](Program &p, GpuLaunch &) { p.functions[0].threads = 0; },
+       "the artifact's threads of GPU function f: expected 1 to 1024, found 0"},
+      {[](Program &p, GpuLaunch &) { p.functions[0].cluster = 17; },
+       "the artifact's cluster of GPU function f: expected 1 to 16, found 17"},
+      {[](Program &p, GpuLaunch &) { p.functions[1].ptx.clear(); },
+       "the artifact's PTX of GPU function g: expected a text, found none"},
+      {[](Program &p, GpuLaunch &) { p.kernels[0].alternatives.clear(); },
+       "the artifact's kernel gemm_bias_add: expected a way to run it, found "
+       "none"},
+      {[](Program &, GpuLaunch &l) { l.function = 2; },
+       "the artifact's function of kernel gemm_bias_add: expected an index "
+       "below 2, found 2"},
+      {[](Program &, GpuLaunch &l) { l.function = -1; },
+       "the artifact's fill of kernel gemm_bias_add: expected one pointer, "
+       "found other arguments"},
+      {[](Program &, GpuLaunch &l) { l.gridZ = Size::symbol("text"); },
+       "the artifact's launch of kernel gemm_bias_add: expected declared sizes "
+       "only, found text"},
+      {[](Program &, GpuLaunch &l) { l.arguments[1].argument = 5; },
+       "the artifact's launch argument of kernel gemm_bias_add: expected an "
+       "index below 5, found 5"},
+      {[](Program &, GpuLaunch &l) { l.arguments[0].strides.clear(); },
+       "the artifact's strides of map of kernel gemm_bias_add: expected 1 "
+       "entries, found 0"},
+      {[](Program &, GpuLaunch &l) { l.arguments[0].box[1] = 257; },
+       "the artifact's box of map of kernel gemm_bias_add: expected 1 to 256 "
+       "elements, found 257"},
+      {[](Program &, GpuLaunch &l) { l.arguments[0].swizzle = 16; },
+       "the artifact's swizzle of map of kernel gemm_bias_add: expected 0, 32, "
+       "64 or 128, found 16"},
+  };
+  for (const Case &c : cases) {
+    Program program = fullProgram();
+    c.damage(program, program.kernels[0].alternatives[0].launches[1]);
+    EXPECT_EQ(read(serialize(program)).message(), c.message);
+  }
 }
 
 TEST(Artifact, EveryPrefixIsRefused) {
@@ -106,7 +223,7 @@ TEST(Artifact, MessagesOfTheHeader) {
   std::vector<uint8_t> other = bytes;
   other[4] = 9;
   EXPECT_EQ(read(other).message(),
-            "expected artifact version 1, found 9; compile it again with this "
+            "expected artifact version 2, found 9; compile it again with this "
             "version's ckpt-compile");
   other = bytes;
   other[0] = 'X';

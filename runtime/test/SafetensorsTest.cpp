@@ -123,9 +123,44 @@ TEST_F(Safetensors, ConvertsToTheWantedType) {
   EXPECT_EQ(h, toBf16(1.5f));
   EXPECT_TRUE(opened->read("f", {1}, DType::BF16, &h).ok());
   EXPECT_EQ(h, 0x3f80);
+  EXPECT_TRUE(opened->read("h", {1}, DType::F16, &h).ok());
+  EXPECT_EQ(h, half);
+  EXPECT_TRUE(opened->read("d", {1}, DType::F16, &h).ok());
+  EXPECT_EQ(h, 0xb400);
   EXPECT_EQ(opened->read("i", {1}, DType::F32, &f).message(),
             "tensor 'i' in '" + path("t") +
                 "': expected F32, BF16, F16 or F64, found I64");
+}
+
+TEST_F(Safetensors, HalvesAreWrittenAsF16) {
+  uint16_t halves[] = {0x3c00, 0xc000}, back[2] = {};
+  ASSERT_TRUE(
+      writeSafetensors(path("t"), {{"a", {2}, DType::F16, halves}}).ok());
+  auto file = SafetensorsFile::open(path("t"));
+  ASSERT_TRUE(file.ok()) << file.message();
+  EXPECT_EQ(file->entries().at("a").dtype, "F16");
+  EXPECT_TRUE(file->read("a", {2}, DType::F16, back).ok());
+  EXPECT_EQ(back[1], 0xc000);
+}
+
+/// Every f16 value, what lies between it and the next, and their neighbours.
+TEST(Convert, ToF16RoundsToNearestTiesToEven) {
+  for (uint32_t half = 0; half < 0x7c00; ++half) {
+    float value = fromF16(uint16_t(half));
+    EXPECT_EQ(toF16(value), half);
+    EXPECT_EQ(toF16(-value), half | 0x8000);
+    // The largest value's next is 2^16.
+    float next = half == 0x7bff ? 65536.0f : fromF16(uint16_t(half + 1));
+    float middle = (value + next) / 2;
+    EXPECT_EQ(toF16(middle), half + (half & 1)) << half;
+    EXPECT_EQ(toF16(floatOf(bitsOf(middle) - 1)), half) << half;
+    EXPECT_EQ(toF16(floatOf(bitsOf(middle) + 1)), half + 1) << half;
+  }
+  EXPECT_EQ(toF16(floatOf(0x7f800000)), 0x7c00);
+  EXPECT_EQ(toF16(1e30f), 0x7c00);
+  EXPECT_EQ(toF16(floatOf(0xff800000)), 0xfc00);
+  EXPECT_EQ(toF16(floatOf(1)), 0);
+  EXPECT_EQ(toF16(floatOf(0x7f800001)) & 0x7e00, 0x7e00);
 }
 
 TEST_F(Safetensors, NamesWhatIsMissingOrOfAnotherShape) {

@@ -143,8 +143,12 @@ TEST(Seeds, BytesAreTheOnesOnRecord) {
                         : kindName == "state" ? ExternalKind::State
                         : kindName == "input" ? ExternalKind::Input
                                               : ExternalKind::OutputGradient;
-    External external{
-        name, {{}, dtype == "bf16" ? DType::BF16 : DType::F32}, kind};
+    External external{name,
+                      {{},
+                       dtype == "bf16"  ? DType::BF16
+                       : dtype == "f16" ? DType::F16
+                                        : DType::F32},
+                      kind};
     std::vector<int64_t> shape;
     size_t count = 1;
     std::istringstream list(extents);

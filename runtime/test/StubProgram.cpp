@@ -62,9 +62,9 @@ static void fillBytes(uint64_t hash, void *data, int64_t bytes) {
 
 namespace {
 /// A Size that is evaluated from a launch's sizes, without allocating.
-class Formula {
+class BoundSize {
 public:
-  Formula(const Size &size, const std::vector<NamedSize> &names) {
+  BoundSize(const Size &size, const std::vector<NamedSize> &names) {
     for (const auto &[factors, coefficient] : size.getTerms()) {
       Term term{coefficient, {}};
       for (const std::string &factor : factors)
@@ -95,8 +95,8 @@ private:
 
 struct Stub {
   uint64_t seed;
-  std::vector<Formula> reads, writes;
-  Formula workspace;
+  std::vector<BoundSize> reads, writes;
+  BoundSize workspace;
   StubCounts *counts;
 
   void operator()(void *const *arguments, const int64_t *sizes,
@@ -125,7 +125,7 @@ void ckpt::rt::test::registerStubs(HostDevice &device, const Program &program,
     Stub stub{hashText(kernel.symbol),
               {},
               {},
-              Formula(kernel.workspaceBytes, program.sizes),
+              BoundSize(kernel.workspaceBytes, program.sizes),
               &counts};
     for (const Size &size : reads)
       stub.reads.emplace_back(size, program.sizes);

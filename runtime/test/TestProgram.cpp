@@ -47,8 +47,9 @@ public:
           const std::vector<std::string> &reads,
           const std::vector<std::string> &writes, Size flops, Scope scope,
           std::vector<std::pair<int, int>> inPlace = {}, Size workspace = 0) {
-    Kernel kernel{symbol, cls, int(reads.size()), int(writes.size()), workspace,
-                  flops,  0};
+    Kernel kernel{
+        symbol, cls, int(reads.size()), int(writes.size()), workspace, flops,
+        0,      {}};
     SelectedOp op;
     for (const std::string &name : reads)
       op.reads.push_back(find(name));
@@ -292,7 +293,7 @@ Program ckpt::rt::makeAdapterProgram(int blocks) {
   program.kinds.push_back(makeAdapterKind(program));
   repeat(program, blocks);
   // An f32 sum into an f32 gradient: the cast only copies.
-  Kernel cast{"cast", KernelClass::RowWise, 1, 1, 0, 0, 2 * 8 * 4};
+  Kernel cast{"cast", KernelClass::RowWise, 1, 1, 0, 0, 2 * 8 * 4, {}};
   for (const char *gradient : {"grad.cond", "grad.bias"})
     program.casts.push_back({gradient, int(program.kernels.size())});
   program.kernels.push_back(cast);

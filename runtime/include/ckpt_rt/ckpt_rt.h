@@ -138,7 +138,11 @@ CKPT_RT_EXPORT int ckpt_rt_plan_create(const ckpt_rt_program *program,
 
 CKPT_RT_EXPORT void ckpt_rt_plan_destroy(ckpt_rt_plan *plan);
 
-typedef enum ckpt_rt_dtype { CKPT_RT_F32 = 0, CKPT_RT_BF16 = 1 } ckpt_rt_dtype;
+typedef enum ckpt_rt_dtype {
+  CKPT_RT_F32 = 0,
+  CKPT_RT_BF16 = 1,
+  CKPT_RT_F16 = 2
+} ckpt_rt_dtype;
 
 /** States, inputs, parameters and output gradients are read; outputs and
     gradients are written, never added to. */

@@ -271,6 +271,18 @@ static ckpt_rt_tensor_kind kindOf(ExternalKind kind) {
   return CKPT_RT_STATE;
 }
 
+static ckpt_rt_dtype dtypeOf(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+    return CKPT_RT_F32;
+  case DType::BF16:
+    return CKPT_RT_BF16;
+  case DType::F16:
+    return CKPT_RT_F16;
+  }
+  return CKPT_RT_F32;
+}
+
 int ckpt_rt_plan_tensor(const ckpt_rt_plan *plan, size_t index,
                         ckpt_rt_tensor *tensor) {
   if (!plan || !tensor)
@@ -283,7 +295,7 @@ int ckpt_rt_plan_tensor(const ckpt_rt_plan *plan, size_t index,
   ckpt_rt_tensor made = {};
   made.name = external.name.c_str();
   made.kind = kindOf(external.kind);
-  made.dtype = external.type.dtype == DType::F32 ? CKPT_RT_F32 : CKPT_RT_BF16;
+  made.dtype = dtypeOf(external.type.dtype);
   made.shape = plan->shapes[index].data();
   made.rank = plan->shapes[index].size();
   made.bytes = bytesOf(external.type.dtype);

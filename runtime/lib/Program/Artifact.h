@@ -11,8 +11,8 @@
 ///   8  bytes of metadata
 ///   8  bytes of the object
 ///   4  CRC-32 of the 24 bytes above, the metadata and the object
-///   .. metadata: the Program as CBOR, without the object
-///   .. object: one shared object with every kernel
+///   .. metadata: the Program as CBOR, GPU code included, without the object
+///   .. object: one shared object with every kernel (target `host`)
 /// Another version is refused: artifacts are cheap to make again.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 
 namespace ckpt::rt {
 
-constexpr uint32_t artifactVersion = 1;
+constexpr uint32_t artifactVersion = 2;
 
 std::vector<uint8_t> serialize(const Program &program);
 

@@ -28,8 +28,19 @@ Enum enumFrom(const json &j, int count) {
   throw std::runtime_error("the unknown name " + name);
 }
 
-// Value kinds have no names elsewhere.
-constexpr int numValueKinds = int(ValueKind::GradParamShared) + 1;
+/// Enumerators without names are numbers.
+template <typename Enum>
+Enum numberedFrom(const json &j, Enum last) {
+  int number = j.get<int>();
+  if (number < 0 || number > int(last))
+    throw std::runtime_error("the enumerator " + std::to_string(number));
+  return Enum(number);
+}
+
+json bytesTo(const void *data, size_t size) {
+  const auto *begin = static_cast<const uint8_t *>(data);
+  return json::binary(std::vector<uint8_t>(begin, begin + size));
+}
 
 template <typename T>
 json optionalTo(const std::optional<T> &value) {
@@ -56,12 +67,20 @@ static void from_json(const json &j, Size &size) {
   size = *parsed;
 }
 
+static void to_json(json &j, const Formula &formula) { j = formula.str(); }
+static void from_json(const json &j, Formula &formula) {
+  std::optional<Formula> parsed = Formula::parse(j.get<std::string>());
+  if (!parsed)
+    throw std::runtime_error("no formula: " + j.get<std::string>());
+  formula = *parsed;
+}
+
 static void to_json(json &j, const TensorType &type) {
   j = {{"dims", type.dims}, {"dtype", nameOf(type.dtype)}};
 }
 static void from_json(const json &j, TensorType &type) {
   j.at("dims").get_to(type.dims);
-  type.dtype = enumFrom<DType>(j.at("dtype"), 2);
+  type.dtype = enumFrom<DType>(j.at("dtype"), 3);
 }
 
 static void to_json(json &j, const NamedSize &size) {
@@ -134,11 +153,101 @@ static void to_json(json &j, const Value &value) {
 static void from_json(const json &j, Value &value) {
   j.at("name").get_to(value.name);
   j.at("type").get_to(value.type);
-  int kind = j.at("kind").get<int>();
-  if (kind < 0 || kind >= numValueKinds)
-    throw std::runtime_error("value kind " + std::to_string(kind));
-  value.kind = ValueKind(kind);
+  value.kind = numberedFrom(j.at("kind"), ValueKind::GradParamShared);
   j.at("index").get_to(value.index);
+}
+
+static void to_json(json &j, const GpuFunction &function) {
+  j = {{"symbol", function.symbol},
+       {"ptx", bytesTo(function.ptx.data(), function.ptx.size())},
+       {"cubin", bytesTo(function.cubin.data(), function.cubin.size())},
+       {"threads", function.threads},
+       {"cluster", function.cluster},
+       {"sharedBytes", function.sharedBytes}};
+}
+static void from_json(const json &j, GpuFunction &function) {
+  j.at("symbol").get_to(function.symbol);
+  const std::vector<uint8_t> &ptx = j.at("ptx").get_binary();
+  function.ptx.assign(ptx.begin(), ptx.end());
+  function.cubin = j.at("cubin").get_binary();
+  j.at("threads").get_to(function.threads);
+  j.at("cluster").get_to(function.cluster);
+  j.at("sharedBytes").get_to(function.sharedBytes);
+}
+
+static void to_json(json &j, const LaunchArgument &argument) {
+  using Kind = LaunchArgument::Kind;
+  j = {{"kind", int(argument.kind)}};
+  switch (argument.kind) {
+  case Kind::Map:
+    j["extents"] = argument.extents;
+    j["strides"] = argument.strides;
+    j["box"] = argument.box;
+    j["dtype"] = nameOf(argument.dtype);
+    j["swizzle"] = argument.swizzle;
+    [[fallthrough]];
+  case Kind::Pointer:
+    j["argument"] = argument.argument;
+    j["offset"] = argument.offset;
+    return;
+  case Kind::Int32:
+  case Kind::Int64:
+    j["value"] = argument.value;
+    return;
+  case Kind::Float32:
+    j["number"] = argument.number;
+    return;
+  }
+}
+static void from_json(const json &j, LaunchArgument &argument) {
+  using Kind = LaunchArgument::Kind;
+  argument.kind = numberedFrom(j.at("kind"), Kind::Float32);
+  switch (argument.kind) {
+  case Kind::Map:
+    j.at("extents").get_to(argument.extents);
+    j.at("strides").get_to(argument.strides);
+    j.at("box").get_to(argument.box);
+    argument.dtype = enumFrom<DType>(j.at("dtype"), 3);
+    j.at("swizzle").get_to(argument.swizzle);
+    [[fallthrough]];
+  case Kind::Pointer:
+    j.at("argument").get_to(argument.argument);
+    j.at("offset").get_to(argument.offset);
+    return;
+  case Kind::Int32:
+  case Kind::Int64:
+    j.at("value").get_to(argument.value);
+    return;
+  case Kind::Float32:
+    j.at("number").get_to(argument.number);
+    return;
+  }
+}
+
+static void to_json(json &j, const GpuLaunch &launch) {
+  j = {{"function", launch.function},
+       {"grid", {launch.gridX, launch.gridY, launch.gridZ}},
+       {"arguments", launch.arguments},
+       {"fillBytes", launch.fillBytes}};
+}
+static void from_json(const json &j, GpuLaunch &launch) {
+  j.at("function").get_to(launch.function);
+  j.at("grid").at(0).get_to(launch.gridX);
+  j.at("grid").at(1).get_to(launch.gridY);
+  j.at("grid").at(2).get_to(launch.gridZ);
+  j.at("arguments").get_to(launch.arguments);
+  j.at("fillBytes").get_to(launch.fillBytes);
+}
+
+static void to_json(json &j, const Alternative &alternative) {
+  j = {{"name", alternative.name},
+       {"cost", alternative.cost},
+       {"launches", alternative.launches}};
+}
+static void from_json(const json &j, Alternative &alternative) {
+  j.at("name").get_to(alternative.name);
+  j.at("cost").get_to(alternative.cost);
+  j.at("launches").get_to(alternative.launches);
 }
 
 static void to_json(json &j, const Kernel &kernel) {
@@ -148,7 +257,8 @@ static void to_json(json &j, const Kernel &kernel) {
        {"numWrites", kernel.numWrites},
        {"workspaceBytes", kernel.workspaceBytes},
        {"flops", kernel.flops},
-       {"trafficBytes", kernel.trafficBytes}};
+       {"trafficBytes", kernel.trafficBytes},
+       {"alternatives", kernel.alternatives}};
 }
 static void from_json(const json &j, Kernel &kernel) {
   j.at("symbol").get_to(kernel.symbol);
@@ -158,6 +268,7 @@ static void from_json(const json &j, Kernel &kernel) {
   j.at("workspaceBytes").get_to(kernel.workspaceBytes);
   j.at("flops").get_to(kernel.flops);
   j.at("trafficBytes").get_to(kernel.trafficBytes);
+  j.at("alternatives").get_to(kernel.alternatives);
 }
 
 static void to_json(json &j, const SelectedOp &op) {
@@ -216,10 +327,7 @@ static void to_json(json &j, const VariantStep &step) {
     j["writes"] = step.writes;
 }
 static void from_json(const json &j, VariantStep &step) {
-  int kind = j.at("kind").get<int>();
-  if (kind < 0 || kind > int(VariantStep::Kind::CopyIn))
-    throw std::runtime_error("step kind " + std::to_string(kind));
-  step.kind = VariantStep::Kind(kind);
+  step.kind = numberedFrom(j.at("kind"), VariantStep::Kind::CopyIn);
   j.at("index").get_to(step.index);
   if (step.kind == VariantStep::Kind::Launch)
     j.at("writes").get_to(step.writes);
@@ -306,10 +414,11 @@ static void from_json(const json &j, GradientCast &cast) {
 } // namespace ckpt::rt
 
 json ckpt::rt::programToJson(const Program &program) {
-  return {{"sizes", program.sizes},   {"kinds", program.kinds},
-          {"stacks", program.stacks}, {"kernels", program.kernels},
-          {"casts", program.casts},   {"defaults", program.defaults},
-          {"target", program.target}};
+  return {{"sizes", program.sizes},        {"kinds", program.kinds},
+          {"stacks", program.stacks},      {"kernels", program.kernels},
+          {"casts", program.casts},        {"defaults", program.defaults},
+          {"target", program.target},      {"chip", program.chip},
+          {"functions", program.functions}};
 }
 
 Program ckpt::rt::programFromJson(const json &j) {
@@ -321,5 +430,7 @@ Program ckpt::rt::programFromJson(const json &j) {
   j.at("casts").get_to(program.casts);
   j.at("defaults").get_to(program.defaults);
   j.at("target").get_to(program.target);
+  j.at("chip").get_to(program.chip);
+  j.at("functions").get_to(program.functions);
   return program;
 }

@@ -11,7 +11,15 @@ using namespace ckpt::rt;
 int64_t ckpt::rt::bytesOf(DType dtype) { return dtype == DType::F32 ? 4 : 2; }
 
 const char *ckpt::rt::nameOf(DType dtype) {
-  return dtype == DType::F32 ? "f32" : "bf16";
+  switch (dtype) {
+  case DType::F32:
+    return "f32";
+  case DType::BF16:
+    return "bf16";
+  case DType::F16:
+    return "f16";
+  }
+  return "";
 }
 
 Size TensorType::elements() const {

@@ -15,7 +15,7 @@
 #ifndef CKPT_RT_PROGRAM_PROGRAM_H
 #define CKPT_RT_PROGRAM_PROGRAM_H
 
-#include "Program/Size.h"
+#include "Program/Formula.h"
 
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@
 
 namespace ckpt::rt {
 
-enum class DType { F32, BF16 };
+enum class DType { F32, BF16, F16 };
 int64_t bytesOf(DType dtype);
 const char *nameOf(DType dtype);
 
@@ -121,10 +121,78 @@ struct Value {
 enum class KernelClass { Gemm, AttentionForward, AttentionBackward, RowWise };
 const char *nameOf(KernelClass cls);
 
+//===----------------------------------------------------------------------===//
+// Launch recipes: how a kernel runs on a GPU (target `nvptx`)
+//===----------------------------------------------------------------------===//
+
+/// One entry point of GPU code. Shared by kernels, also of other programs.
+struct GpuFunction {
+  std::string symbol;
+  /// Text; always there, for a driver to compile where no cubin fits.
+  std::string ptx;
+  /// Machine code for the program's chip, or empty.
+  std::vector<uint8_t> cubin;
+  /// Threads of a block; blocks of a cluster (along x).
+  int threads = 0;
+  int cluster = 1;
+  /// Dynamic shared memory of a block, bytes.
+  int sharedBytes = 0;
+};
+
+/// What a function is given at one position.
+struct LaunchArgument {
+  enum class Kind {
+    Pointer, ///< 8 bytes: the tensor's address + `offset`, null if left out
+    Map,     ///< 128 bytes: a TMA descriptor; zeros if the tensor is left out
+    Int32,   ///< `value`
+    Int64,   ///< `value`
+    Float32  ///< `number`
+  };
+  Kind kind = Kind::Pointer;
+  /// Pointer, Map: position in the kernel's reads and writes; -1 is the
+  /// workspace.
+  int argument = -1;
+  /// Pointer, Map: bytes from its start on. Maps: a multiple of 16.
+  Formula offset;
+  /// Map: extents in elements, the fastest running first, and the strides in
+  /// bytes of all but the first, multiples of 16. Out of bounds reads as zero
+  /// and is not written.
+  std::vector<Formula> extents, strides;
+  /// Map: elements of a box along each extent.
+  std::vector<int> box;
+  DType dtype = DType::BF16;
+  /// Map: bytes of the shared-memory swizzle, 0, 32, 64 or 128.
+  int swizzle = 128;
+  Formula value;
+  double number = 0;
+};
+
+/// One launch, or zeros written to memory.
+struct GpuLaunch {
+  /// Index into Program::functions; -1: fills `fillBytes` bytes at the one
+  /// argument, a pointer, with zeros.
+  int function = -1;
+  Formula gridX = 1, gridY = 1, gridZ = 1;
+  std::vector<LaunchArgument> arguments;
+  Formula fillBytes;
+};
+
+/// One way to run a kernel. Which one depends on the sizes and the device
+/// alone, never on a plan: the one with the least cost, the first among equals.
+struct Alternative {
+  /// For reports: `128x256 cluster 2`.
+  std::string name;
+  /// In any unit that the alternatives of one kernel share; may use `$sms`.
+  Formula cost;
+  /// In order, on one stream.
+  std::vector<GpuLaunch> launches;
+};
+
 /// One compiled kernel. Host ABI:
 ///   void symbol(void *const *args, const int64_t *sizes, void *workspace)
 /// `args`: reads, then writes; a write that nobody asked for is null.
 /// `sizes`: the values of Program::sizes, in that order.
+/// GPU: `alternatives`; the symbol is a name only.
 struct Kernel {
   std::string symbol;
   KernelClass cls = KernelClass::RowWise;
@@ -136,6 +204,7 @@ struct Kernel {
   /// every output is asked for.
   Size flops;
   Size trafficBytes;
+  std::vector<Alternative> alternatives;
 };
 
 /// One launch site in a block kind's forward or backward.
@@ -265,10 +334,16 @@ struct Program {
   std::vector<GradientCast> casts;
   /// What the flags of the compile asked for; a run may ask otherwise.
   Controls defaults;
-  /// `host`.
+  /// `host` or `nvptx`.
   std::string target;
   /// One shared object with every kernel (target `host`).
   std::vector<uint8_t> object;
+  /// Target `nvptx`: `sm_90a`, and every entry point.
+  std::string chip;
+  std::vector<GpuFunction> functions;
+
+  /// It was compiled to be run, not to be planned only.
+  bool hasCode() const { return !object.empty() || !functions.empty(); }
 };
 
 } // namespace ckpt::rt

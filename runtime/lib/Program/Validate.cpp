@@ -40,6 +40,14 @@ private:
       if (!names.count(name))
         fail(what, "declared sizes only", name);
   }
+  /// The number of multiprocessors is a size that the device declares.
+  void formula(const std::string &what, const Formula &formula) {
+    std::set<std::string> used;
+    formula.collectNames(used);
+    for (const std::string &name : used)
+      if (name != multiprocessors && !names.count(name))
+        fail(what, "declared sizes only", name);
+  }
   void type(const std::string &what, const TensorType &type) {
     for (const Size &dim : type.dims)
       size(what, dim);
@@ -59,6 +67,10 @@ private:
                   int firstOp, size_t endOp);
   void checkVariant(const BlockKind &kind, const Variant &variant);
   void checkKind(const BlockKind &kind);
+  void checkFunction(const GpuFunction &function);
+  void checkMap(const std::string &what, const LaunchArgument &argument);
+  void checkLaunch(const Kernel &kernel, const GpuLaunch &launch);
+  void checkKernel(const Kernel &kernel);
 
   const Program &program;
   std::set<std::string> names;
@@ -203,14 +215,88 @@ void Validator::checkKind(const BlockKind &kind) {
       checkVariant(kind, variant);
 }
 
-Status Validator::run() {
-  for (const Kernel &kernel : program.kernels) {
-    for (const Size *formula :
-         {&kernel.workspaceBytes, &kernel.flops, &kernel.trafficBytes})
-      size("kernel " + kernel.symbol, *formula);
-    if (kernel.numReads < 0 || kernel.numWrites < 0)
-      fail("kernel " + kernel.symbol, "no negative count", "one");
+void Validator::checkFunction(const GpuFunction &function) {
+  const std::string in = "GPU function " + function.symbol;
+  auto number = [&](const char *what, int found, int least, int most) {
+    if (found < least || found > most)
+      fail(what + (" of " + in),
+           std::to_string(least) + " to " + std::to_string(most),
+           std::to_string(found));
+  };
+  number("threads", function.threads, 1, 1024);
+  number("cluster", function.cluster, 1, 16);
+  number("shared bytes", function.sharedBytes, 0, 1 << 20);
+  if (function.ptx.empty())
+    fail("PTX of " + in, "a text", "none");
+}
+
+void Validator::checkMap(const std::string &what,
+                         const LaunchArgument &argument) {
+  size_t rank = argument.extents.size();
+  if (rank < 1 || rank > 5)
+    fail("extents of " + what, "1 to 5 entries", std::to_string(rank));
+  length("strides of " + what, rank - 1, argument.strides.size());
+  length("box of " + what, rank, argument.box.size());
+  for (auto *formulas : {&argument.extents, &argument.strides})
+    for (const Formula &one : *formulas)
+      formula(what, one);
+  for (int extent : argument.box)
+    if (extent < 1 || extent > 256)
+      fail("box of " + what, "1 to 256 elements", std::to_string(extent));
+  int swizzle = argument.swizzle;
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    fail("swizzle of " + what, "0, 32, 64 or 128", std::to_string(swizzle));
+}
+
+void Validator::checkLaunch(const Kernel &kernel, const GpuLaunch &launch) {
+  const std::string of = "kernel " + kernel.symbol;
+  index("function of " + of, launch.function, program.functions.size(), -1);
+  for (const Formula *one :
+       {&launch.gridX, &launch.gridY, &launch.gridZ, &launch.fillBytes})
+    formula("launch of " + of, *one);
+  for (const LaunchArgument &argument : launch.arguments) {
+    const std::string what = "launch argument of " + of;
+    formula(what, argument.offset);
+    formula(what, argument.value);
+    if (argument.kind != LaunchArgument::Kind::Pointer &&
+        argument.kind != LaunchArgument::Kind::Map)
+      continue;
+    index(what, argument.argument, size_t(kernel.numReads + kernel.numWrites),
+          -1);
+    if (argument.kind == LaunchArgument::Kind::Map)
+      checkMap("map of " + of, argument);
   }
+  if (launch.function < 0 &&
+      (launch.arguments.size() != 1 ||
+       launch.arguments[0].kind != LaunchArgument::Kind::Pointer))
+    fail("fill of " + of, "one pointer", "other arguments");
+}
+
+void Validator::checkKernel(const Kernel &kernel) {
+  const std::string what = "kernel " + kernel.symbol;
+  for (const Size *formula :
+       {&kernel.workspaceBytes, &kernel.flops, &kernel.trafficBytes})
+    size(what, *formula);
+  if (kernel.numReads < 0 || kernel.numWrites < 0) {
+    fail(what, "no negative count", "one");
+    return;
+  }
+  if (!program.functions.empty() && kernel.alternatives.empty())
+    fail(what, "a way to run it", "none");
+  for (const Alternative &alternative : kernel.alternatives) {
+    formula("cost of " + what, alternative.cost);
+    for (const GpuLaunch &launch : alternative.launches)
+      checkLaunch(kernel, launch);
+  }
+}
+
+Status Validator::run() {
+  if (program.target != "host" && program.target != "nvptx")
+    fail("target", "host or nvptx", program.target);
+  for (const GpuFunction &function : program.functions)
+    checkFunction(function);
+  for (const Kernel &kernel : program.kernels)
+    checkKernel(kernel);
   for (const BlockKind &kind : program.kinds)
     if (message.empty())
       checkKind(kind);

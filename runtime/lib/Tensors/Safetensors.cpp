@@ -56,6 +56,19 @@ static std::string printShape(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
+/// As files spell it.
+static const char *fileNameOf(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+    return "F32";
+  case DType::BF16:
+    return "BF16";
+  case DType::F16:
+    return "F16";
+  }
+  return "";
+}
+
 /// Bytes of an element, 0 for a type that this reader does not know.
 static uint64_t elementBytes(const std::string &dtype) {
   static const std::map<std::string, uint64_t> sizes = {
@@ -187,12 +200,8 @@ const std::string &SafetensorsFile::path() const { return mapping->path; }
 /// `load(i)` is element i as f32; `i` counts elements of the stored type.
 template <typename Load>
 static void convert(int64_t count, DType dtype, void *dst, Load load) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (dtype == DType::F32)
-      static_cast<float *>(dst)[i] = load(i);
-    else
-      static_cast<uint16_t *>(dst)[i] = toBf16(load(i));
-  }
+  for (int64_t i = 0; i < count; ++i)
+    store(dst, i, dtype, load(i));
 }
 
 /// Unaligned: data may start anywhere in the file.
@@ -220,8 +229,7 @@ Status SafetensorsFile::read(const std::string &name,
   int64_t count = 1;
   for (int64_t extent : shape)
     count *= extent;
-  if ((entry.dtype == "F32" && dtype == DType::F32) ||
-      (entry.dtype == "BF16" && dtype == DType::BF16))
+  if (entry.dtype == fileNameOf(dtype))
     std::memcpy(dst, data, entry.end - entry.begin);
   else if (entry.dtype == "F32")
     convert(count, dtype, dst,
@@ -259,7 +267,7 @@ ckpt::rt::writeSafetensors(const std::string &path,
     if (json.contains(tensor.name))
       return Error{"cannot write " + quoted(path) + ": two tensors are named " +
                    quoted(tensor.name)};
-    json[tensor.name] = {{"dtype", tensor.dtype == DType::F32 ? "F32" : "BF16"},
+    json[tensor.name] = {{"dtype", fileNameOf(tensor.dtype)},
                          {"shape", tensor.shape},
                          {"data_offsets", {offset, offset + bytes}}};
     sizes.push_back(bytes);

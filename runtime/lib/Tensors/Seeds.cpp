@@ -61,10 +61,7 @@ void ckpt::rt::fillSeeded(uint64_t seed, const std::string &name, SeedRule rule,
                                        (word >> 32 & 0xffff) + (word >> 48));
     float value = static_cast<float>(rule.offset +
                                      static_cast<double>(sum - 131070) * scale);
-    if (dtype == DType::F32)
-      static_cast<float *>(dst)[i] = value;
-    else
-      static_cast<uint16_t *>(dst)[i] = toBf16(value);
+    store(dst, i, dtype, value);
   }
 }
 

@@ -16,8 +16,8 @@
 ///
 /// `count * sqrt(3)/65536` has mean 0, variance 1 and at most 3.47 magnitude.
 /// `count` (18 bits) times `scale` (an f32) is exact in a double, and so is
-/// the sum for every rule below: one rounding, fused or not. bf16 is rounded
-/// from the f32 value.
+/// the sum for every rule below: one rounding, fused or not. bf16 and f16 are
+/// rounded from the f32 value.
 ///
 //===----------------------------------------------------------------------===//
 

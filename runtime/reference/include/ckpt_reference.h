@@ -62,7 +62,8 @@ typedef struct ckpt_reference_comparison {
   double error;
   /** The same for PyTorch's own arithmetic in the artifact's types. */
   double pytorch_error;
-  /** bf16: 1.5 pytorch_error + 2^-10. f32: 3 pytorch_error + 2^-17. */
+  /** bf16: 1.5 pytorch_error + 2^-10; f16: the same + 2^-13.
+      f32: 3 pytorch_error + 2^-17. */
   double bound;
   /** 1 if error <= bound, else 0. */
   int passed;

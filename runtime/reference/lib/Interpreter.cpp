@@ -14,7 +14,15 @@ using namespace ckpt::rt;
 using at::Tensor;
 
 at::ScalarType ckpt::rt::scalarTypeOf(DType dtype) {
-  return dtype == DType::F32 ? at::kFloat : at::kBFloat16;
+  switch (dtype) {
+  case DType::F32:
+    return at::kFloat;
+  case DType::BF16:
+    return at::kBFloat16;
+  case DType::F16:
+    return at::kHalf;
+  }
+  return at::kFloat;
 }
 
 std::vector<int64_t> ckpt::rt::extentsOf(const TensorType &type,

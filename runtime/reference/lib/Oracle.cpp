@@ -292,6 +292,18 @@ Result<const External *> Oracle::findResult(const std::string &name) const {
                "such"};
 }
 
+static double boundOf(DType dtype, double pytorchError) {
+  switch (dtype) {
+  case DType::F32:
+    return 3 * pytorchError + 0x1p-17;
+  case DType::BF16:
+    return 1.5 * pytorchError + 0x1p-10;
+  case DType::F16:
+    return 1.5 * pytorchError + 0x1p-13;
+  }
+  return 0;
+}
+
 Result<Comparison> Oracle::compare(const std::string &name, const void *data,
                                    size_t bytes) const {
   Result<const External *> external = findResult(name);
@@ -314,9 +326,7 @@ Result<Comparison> Oracle::compare(const std::string &name, const void *data,
                  ": the comparison failed: " + error.what()};
   }
   comparison.pytorchError = yardstick.at(name);
-  comparison.bound = type.dtype == DType::BF16
-                         ? 1.5 * comparison.pytorchError + 0x1p-10
-                         : 3 * comparison.pytorchError + 0x1p-17;
+  comparison.bound = boundOf(type.dtype, comparison.pytorchError);
   // False for NaN: a value that is not finite never passes.
   comparison.passed = comparison.error <= comparison.bound;
   return comparison;
