@@ -369,8 +369,8 @@ TEST_F(CkptRun, RefusesDamagedArtifacts) {
               std::to_string(bytes.size() / 2) + "; the file is cut off");
   damaged("", "expected at least 28 bytes, found 0; the file is cut off");
   std::string other = bytes;
-  other[4] = 2;
-  damaged(other, "expected artifact version 1, found 2; compile it again with "
+  other[4] = 1;
+  damaged(other, "expected artifact version 2, found 1; compile it again with "
                  "this version's ckpt-compile");
   damaged("MLIR text", "expected an artifact, which begins with CKPT, found "
                        "other bytes");
