@@ -59,6 +59,17 @@ typedef void (*ckpt_diagnostic_fn)(ckpt_severity severity, const char *text,
     at once, perhaps from another thread than the caller's. */
 typedef void (*ckpt_progress_fn)(uint64_t done, uint64_t total, void *user);
 
+/** Machine code beside the PTX, by NVIDIA's ptxas. */
+typedef enum {
+  /** The driver makes it when a step is made: a second or so a kernel. */
+  CKPT_CUBIN_NO = 0,
+  /** Where there is a ptxas. */
+  CKPT_CUBIN_IF_POSSIBLE = 1,
+  /** Fail without a ptxas, and on what it says will be slow: spilled registers,
+      serialized wgmma. */
+  CKPT_CUBIN_YES = 2
+} ckpt_cubin;
+
 /** What a compile is asked for. The controls (backend to
     pin_memory_max_buckets) set the artifact's defaults only: its menu holds
     the variants of every legal combination. */
@@ -77,12 +88,19 @@ typedef struct {
   int64_t pin_memory_max_buckets;
   /** Compile no kernel: the artifact can be planned, not run. */
   int32_t plan_only;
-  /** `host`; null means host. */
+  /** `host` or `nvptx`; null means host. */
   const char *target;
   ckpt_diagnostic_fn diagnostic;
   void *diagnostic_user;
   ckpt_progress_fn progress;
   void *progress_user;
+  /** Target nvptx, as what follows: `sm_90a`; null means that. */
+  const char *chip;
+  /** The same bits from run to run and under every schedule. Otherwise the
+      order of additions in the attention backward is free. */
+  int32_t deterministic;
+  /** A ckpt_cubin. */
+  int32_t cubin;
 } ckpt_compile_options;
 
 /** Sets every field to what it means when not given. */

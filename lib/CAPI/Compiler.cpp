@@ -44,6 +44,17 @@ static ckpt_severity severityOf(mlir::DiagnosticSeverity severity) {
   return CKPT_ERROR;
 }
 
+static NvptxOptions::Cubin cubinOf(int32_t cubin) {
+  switch (cubin) {
+  case CKPT_CUBIN_NO:
+    return NvptxOptions::Cubin::No;
+  case CKPT_CUBIN_IF_POSSIBLE:
+    return NvptxOptions::Cubin::IfPossible;
+  default:
+    return NvptxOptions::Cubin::Yes;
+  }
+}
+
 ckpt_status ckpt_compile(const void *source, size_t size, const char *name,
                          const ckpt_compile_options *given,
                          ckpt_bytes *artifact) {
@@ -72,6 +83,10 @@ ckpt_status ckpt_compile(const void *source, size_t size, const char *name,
   controls.attentionOnce = options.attention_once;
   controls.offloadAttention = options.offload_attention;
   compileOptions.planOnly = options.plan_only;
+  if (options.chip)
+    compileOptions.nvptx.chip = options.chip;
+  compileOptions.nvptx.deterministic = options.deterministic;
+  compileOptions.nvptx.cubin = cubinOf(options.cubin);
   if (options.diagnostic)
     compileOptions.diagnostic = [&](mlir::DiagnosticSeverity severity,
                                     llvm::StringRef text) {

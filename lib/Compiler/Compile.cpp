@@ -86,9 +86,12 @@ void Compile::report(Diagnostic &diagnostic) {
 /// What can be wrong with the options, before anything else runs.
 LogicalResult Compile::readControls() {
   Location nowhere = UnknownLoc::get(&context);
-  if (options.target != "host")
+  if (options.target != "host" && options.target != "nvptx")
+    return emitError(nowhere) << "--target: expected host or nvptx, found '"
+                              << options.target << "'";
+  if (options.nvptx.chip != "sm_90a")
     return emitError(nowhere)
-           << "--target: expected host, found '" << options.target << "'";
+           << "--chip: expected sm_90a, found '" << options.nvptx.chip << "'";
   rt::Result<rt::Backend> backend = rt::parseBackend(options.backend);
   if (!backend.ok())
     return emitError(nowhere, backend.message());
@@ -128,14 +131,16 @@ FailureOr<rt::Program> Compile::lower() {
 }
 
 LogicalResult Compile::compileKernels(rt::Program &program) {
-  SmallVector<StringRef> sizeNames;
-  for (const rt::NamedSize &size : program.sizes)
-    sizeNames.push_back(size.name);
-  SmallVector<uint8_t> object;
   auto progress = [&](unsigned done, unsigned total) {
     if (options.progress)
       options.progress(done, total);
   };
+  if (options.target == "nvptx")
+    return compileNvptxKernels(*module, options.nvptx, program, progress);
+  SmallVector<StringRef> sizeNames;
+  for (const rt::NamedSize &size : program.sizes)
+    sizeNames.push_back(size.name);
+  SmallVector<uint8_t> object;
   if (failed(compileHostKernels(*module, sizeNames, object, progress)))
     return failure();
   program.object.assign(object.begin(), object.end());

@@ -25,7 +25,8 @@ struct Arguments {
   std::string input, output;
   std::string backend = "none", interval, segmentStride, pinMemoryMaxBuckets;
   bool attentionOnce = false, offloadAttention = false, planOnly = false;
-  std::string target = "host";
+  std::string target = "host", chip = "sm_90a";
+  bool deterministic = false, cubin = false;
 };
 
 int complain(int code, const std::string &message) {
@@ -79,6 +80,9 @@ int run(const Arguments &arguments) {
   options.attention_once = arguments.attentionOnce;
   options.offload_attention = arguments.offloadAttention;
   options.plan_only = arguments.planOnly;
+  options.chip = arguments.chip.c_str();
+  options.deterministic = arguments.deterministic;
+  options.cubin = arguments.cubin ? CKPT_CUBIN_YES : CKPT_CUBIN_NO;
   options.diagnostic = printDiagnostic;
   if (isatty(STDERR_FILENO))
     options.progress = printProgress;
@@ -129,7 +133,21 @@ int main(int argc, char **argv) {
                  "Block IR, text or bytecode; - reads standard input")
       ->required();
   app.add_option("-o", arguments.output, "The artifact to write")->required();
-  app.add_option("--target", arguments.target, "host")->capture_default_str();
+  app.add_option("--target", arguments.target,
+                 "host (x86-64 with AVX2) or nvptx (NVIDIA GPUs)")
+      ->capture_default_str();
+  CLI::Option *gpuOnly[] = {
+      app.add_option("--chip", arguments.chip,
+                     "nvptx: sm_90a (H100, H200, GH200)")
+          ->capture_default_str(),
+      app.add_flag("--deterministic", arguments.deterministic,
+                   "nvptx: the same bits from run to run and under every "
+                   "control; otherwise the order of additions in the attention "
+                   "backward is free"),
+      app.add_flag("--cubin", arguments.cubin,
+                   "nvptx: assemble every kernel with ptxas now, and fail on "
+                   "spilled registers or serialized wgmma; otherwise the "
+                   "driver assembles when a step is made")};
   app.add_flag("--plan-only", arguments.planOnly,
                "Compile no kernel: the artifact can be planned, not run");
   const char *group = "Defaults of the artifact (it holds the variants of all "
@@ -158,6 +176,8 @@ int main(int argc, char **argv) {
              "  ckpt-compile examples/dit-3072.mlir -o dit.ckpt\n"
              "  ckpt-compile examples/wan-1.3b.mlir --backend=unsloth-ffn "
              "--interval=2 -o wan.ckpt\n"
+             "  ckpt-compile examples/dit-3072.mlir --target=nvptx --cubin -o "
+             "dit.ckpt\n"
              "  ckpt-opt model.mlir --emit-bytecode | ckpt-compile - -o "
              "model.ckpt\n\n"
              "Exit codes: 0 done, 1 the compiler or the machine failed, 2 bad "
@@ -176,5 +196,10 @@ int main(int argc, char **argv) {
         option->results().back().empty())
       return complain(exitBadInput,
                       option->get_name() + ": expected a value, found nothing");
+  for (const CLI::Option *option : gpuOnly)
+    if (option->count() && arguments.target == "host")
+      return complain(exitBadInput, option->get_name() +
+                                        ": the host target has no such choice; "
+                                        "add --target=nvptx");
   return run(arguments);
 }

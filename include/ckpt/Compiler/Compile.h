@@ -8,6 +8,7 @@
 #define CKPT_COMPILER_COMPILE_H
 
 #include "Program/Program.h"
+#include "ckpt/Conversion/CkptToNVVM.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -24,7 +25,10 @@ struct CompileOptions {
   rt::Controls controls;
   /// Compile no kernel: the artifact can be planned, not run.
   bool planOnly = false;
+  /// `host` or `nvptx`.
   std::string target = "host";
+  /// Target nvptx.
+  NvptxOptions nvptx;
   /// Told of every error, warning, remark and note: its severity, and its text
   /// with the lines of source.
   std::function<void(mlir::DiagnosticSeverity, llvm::StringRef)> diagnostic;

@@ -1,0 +1,210 @@
+//===- CompileNvptxKernels.cpp - all kernels of a module ------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+//
+// Generators run one after the other, which takes milliseconds. Their functions
+// are compiled as text in contexts of their own, so that threads share nothing;
+// the text is also what the cache is asked by.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ckpt/Conversion/CkptToNVVM.h"
+
+#include "CodeCache.h"
+#include "Generators.h"
+#include "Ptx.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+using namespace ckpt;
+using namespace ckpt::nvptx;
+
+namespace {
+
+/// One function, as text and then as code, or why there is none.
+struct Job {
+  KernelOp kernel;
+  std::string text;
+  std::string error;
+};
+
+/// The functions of a program, each once.
+class Functions {
+public:
+  Functions(rt::Program &program) : program(program) {}
+
+  /// The number of the function that reads as `function` does.
+  int insert(const nvptx::Function &function, KernelOp kernel);
+  SmallVector<Job> jobs;
+
+private:
+  rt::Program &program;
+  llvm::StringMap<int> known;
+};
+
+} // namespace
+
+int Functions::insert(const nvptx::Function &function, KernelOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  ModuleOp module = *function.module;
+  module->print(stream, OpPrintingFlags().useLocalScope());
+  auto [entry, isNew] = known.try_emplace(text, int(jobs.size()));
+  if (isNew) {
+    program.functions.push_back(function.launch);
+    jobs.push_back({kernel, std::move(text), ""});
+  }
+  return entry->second;
+}
+
+static LogicalResult generate(KernelOp kernel, const Options &options,
+                              Code &code) {
+  switch (kernel.getKernelClass()) {
+  case KernelClass::Gemm:
+    return generateGemm(kernel, options, code);
+  case KernelClass::AttentionForward:
+    return generateAttentionForward(kernel, options, code);
+  case KernelClass::AttentionBackward:
+    return generateAttentionBackward(kernel, options, code);
+  case KernelClass::RowWise:
+    return generateRowWise(kernel, options, code);
+  }
+  return failure();
+}
+
+/// Text of the function in -> PTX out.
+static bool translate(Job &job, StringRef chip, std::string &ptx) {
+  DialectRegistry registry;
+  registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, arith::ArithDialect,
+                  cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
+                  vector::VectorDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (job.error.empty() &&
+        diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      job.error = diagnostic.str();
+  });
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(job.text, ParserConfig(&context));
+  bool done = module && succeeded(emitPtx(*module, chip, ptx));
+  if (!done && job.error.empty())
+    job.error = "no code could be made for the GPU";
+  return done;
+}
+
+static void compile(Job &job, rt::GpuFunction &function, StringRef chip,
+                    const Assembler *assembler, const CodeCache &cache) {
+  std::string key =
+      CodeCache::keyOf({"ptx", LLVM_VERSION_STRING, chip, job.text});
+  if (std::optional<std::string> known = cache.find(key)) {
+    function.ptx = std::move(*known);
+  } else {
+    if (!translate(job, chip, function.ptx))
+      return;
+    cache.insert(key, function.ptx);
+  }
+  if (!assembler)
+    return;
+  key = CodeCache::keyOf({"cubin", assembler->version(), chip, function.ptx});
+  if (std::optional<std::string> known = cache.find(key)) {
+    function.cubin.assign(known->begin(), known->end());
+    return;
+  }
+  llvm::Expected<std::vector<uint8_t>> cubin =
+      assembler->assemble(function.ptx, chip, function.symbol);
+  if (!cubin) {
+    job.error = llvm::toString(cubin.takeError());
+    return;
+  }
+  function.cubin = std::move(*cubin);
+  cache.insert(key, StringRef(reinterpret_cast<char *>(function.cubin.data()),
+                              function.cubin.size()));
+}
+
+static LogicalResult
+compileAll(MutableArrayRef<Job> jobs, rt::Program &program,
+           const Assembler *assembler,
+           llvm::function_ref<void(unsigned, unsigned)> progress) {
+  CodeCache cache;
+  std::atomic<unsigned> next = 0;
+  unsigned done = 0;
+  std::mutex mutex;
+  auto work = [&] {
+    for (unsigned i; (i = next++) < jobs.size();) {
+      compile(jobs[i], program.functions[i], program.chip, assembler, cache);
+      std::lock_guard<std::mutex> lock(mutex);
+      ++done;
+      if (progress)
+        progress(done, jobs.size());
+    }
+  };
+  unsigned count = std::min<unsigned>(
+      std::max(1u, std::thread::hardware_concurrency()), jobs.size());
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < count; ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+  LogicalResult result = success();
+  for (Job &job : jobs)
+    if (!job.error.empty())
+      result = job.kernel.emitError(job.error);
+  return result;
+}
+
+LogicalResult ckpt::compileNvptxKernels(
+    ModuleOp module, const NvptxOptions &options, rt::Program &program,
+    llvm::function_ref<void(unsigned, unsigned)> progress) {
+  std::optional<Assembler> assembler;
+  if (options.cubin != NvptxOptions::Cubin::No) {
+    llvm::Expected<Assembler> found = Assembler::find();
+    if (found)
+      assembler = std::move(*found);
+    else if (options.cubin == NvptxOptions::Cubin::Yes)
+      return module.emitError(llvm::toString(found.takeError()));
+    else
+      llvm::consumeError(found.takeError());
+  }
+  program.chip = options.chip;
+  Functions functions(program);
+  for (auto [kernel, launch] :
+       llvm::zip_equal(module.getOps<KernelOp>(), program.kernels)) {
+    Code code;
+    if (failed(generate(kernel, {options.deterministic}, code)))
+      return failure();
+    SmallVector<int> numbers;
+    for (const nvptx::Function &function : code.functions)
+      numbers.push_back(functions.insert(function, kernel));
+    for (rt::Alternative &alternative : code.alternatives)
+      for (rt::GpuLaunch &step : alternative.launches)
+        if (step.function >= 0)
+          step.function = numbers[step.function];
+    launch.alternatives = std::move(code.alternatives);
+  }
+  return compileAll(functions.jobs, program, assembler ? &*assembler : nullptr,
+                    progress);
+}
