@@ -11,12 +11,17 @@
 using namespace mlir;
 using namespace ckpt;
 
+static rt::DType dtypeOf(Type element) {
+  if (element.isF32())
+    return rt::DType::F32;
+  return element.isBF16() ? rt::DType::BF16 : rt::DType::F16;
+}
+
 rt::TensorType ckpt::toRuntime(ckpt::TensorType type) {
   rt::TensorType result;
   for (const rt::Size &dim : type.getShape())
     result.dims.push_back(dim);
-  result.dtype =
-      type.getElementType().isF32() ? rt::DType::F32 : rt::DType::BF16;
+  result.dtype = dtypeOf(type.getElementType());
   return result;
 }
 
@@ -31,8 +36,7 @@ static std::optional<rt::Attribute> readAttribute(Attribute attribute) {
         return rt::Attribute(stringifyGeluKind(a.getValue()).str());
       })
       .Case([](TypeAttr a) {
-        return rt::Attribute(
-            std::string(a.getValue().isF32() ? "f32" : "bf16"));
+        return rt::Attribute(std::string(rt::nameOf(dtypeOf(a.getValue()))));
       })
       .Case([](DenseI64ArrayAttr a) {
         return rt::Attribute(

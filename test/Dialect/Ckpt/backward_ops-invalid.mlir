@@ -49,7 +49,7 @@ ckpt.kernel @linear_dw_c2 row_wise(%dy: !ckpt.tensor<batch x 32 x f32>, %x: !ckp
 
 // Another element type.
 ckpt.kernel @linear_dw_c3 row_wise(%dy: !ckpt.tensor<batch x 32 x f32>, %x: !ckpt.tensor<batch x 8 x f32>) workspace "0" flops "0" traffic "0" {
-  // expected-error @below {{'ckpt.linear_dw' op expected 'to' to be f32 or bf16, got 'i8'}}
+  // expected-error @below {{'ckpt.linear_dw' op expected 'to' to be f32, bf16 or f16, got 'i8'}}
   %y = ckpt.linear_dw %dy, %x {to = i8} : !ckpt.tensor<batch x 32 x f32>, !ckpt.tensor<batch x 8 x f32>
   ckpt.yield %y : !ckpt.tensor<f32>
 }

@@ -4,8 +4,8 @@
 
 // Another element type.
 ckpt.kernel @cast_c1 row_wise(%x: !ckpt.tensor<batch x 8 x bf16>) workspace "0" flops "0" traffic "0" {
-  // expected-error @below {{'ckpt.cast' op expected 'to' to be f32 or bf16, got 'f16'}}
-  %y = ckpt.cast %x {to = f16} : !ckpt.tensor<batch x 8 x bf16>
+  // expected-error @below {{'ckpt.cast' op expected 'to' to be f32, bf16 or f16, got 'f64'}}
+  %y = ckpt.cast %x {to = f64} : !ckpt.tensor<batch x 8 x bf16>
   ckpt.yield %y : !ckpt.tensor<f32>
 }
 

@@ -3,19 +3,19 @@
 // RUN: ckpt-opt %s --split-input-file --verify-diagnostics
 
 // size_c1: the name of an element type.
-// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32 or bf16, got 'bf16'}}
+// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32, bf16 or f16, got 'bf16'}}
 ckpt.size @bf16
 
 // -----
 
 // size_c1: the separator of extents.
-// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32 or bf16, got 'x'}}
+// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32, bf16 or f16, got 'x'}}
 ckpt.size @x
 
 // -----
 
 // size_c1: not a word.
-// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32 or bf16, got 'my size'}}
+// expected-error @below {{'ckpt.size' op expected a name of letters, digits and '_' that is not x, f32, bf16 or f16, got 'my size'}}
 ckpt.size @"my size"
 
 // -----

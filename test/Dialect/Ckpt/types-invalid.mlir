@@ -3,21 +3,21 @@
 // RUN: ckpt-opt %s --split-input-file --verify-diagnostics
 
 ckpt.kernel @no_element_type row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
   %x: !ckpt.tensor<batch x 8>) workspace "0" flops "0" traffic "0" {
 }
 
 // -----
 
 ckpt.kernel @element_type row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
-  %x: !ckpt.tensor<batch x 8 x f16>) workspace "0" flops "0" traffic "0" {
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
+  %x: !ckpt.tensor<batch x 8 x f64>) workspace "0" flops "0" traffic "0" {
 }
 
 // -----
 
 ckpt.kernel @element_type_i32 row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
   %x: !ckpt.tensor<i32>) workspace "0" flops "0" traffic "0" {
 }
 
@@ -38,7 +38,7 @@ ckpt.kernel @empty row_wise(
 // -----
 
 ckpt.kernel @no_spaces row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
   %x: !ckpt.tensor<8x16xf32>) workspace "0" flops "0" traffic "0" {
 }
 
@@ -73,14 +73,14 @@ ckpt.kernel @cancelled row_wise(
 // -----
 
 ckpt.kernel @term row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
   %x: !ckpt.tensor<batch + x f32>) workspace "0" flops "0" traffic "0" {
 }
 
 // -----
 
 ckpt.kernel @factor row_wise(
-  // expected-error @below {{expected ' x ' and the element type f32 or bf16 after the extents}}
+  // expected-error @below {{expected ' x ' and the element type f32, bf16 or f16 after the extents}}
   %x: !ckpt.tensor<2* x f32>) workspace "0" flops "0" traffic "0" {
 }
 

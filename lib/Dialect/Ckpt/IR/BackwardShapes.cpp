@@ -68,8 +68,8 @@ LogicalResult LinearDwOp::inferShape(const ShapeReport &report, Adaptor adaptor,
   TypeAttr to = adaptor.getProperties().to;
   if (!to)
     return report("requires attribute 'to'");
-  if (!isa<Float32Type, BFloat16Type>(to.getValue()))
-    return report("expected 'to' to be f32 or bf16, got ", to.getValue());
+  if (!isElementType(to.getValue()))
+    return report("expected 'to' to be f32, bf16 or f16, got ", to.getValue());
   return addTensor(report, {dyShape.back(), xShape.back()}, to.getValue(),
                    types);
 }

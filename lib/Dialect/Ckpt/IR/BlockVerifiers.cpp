@@ -26,9 +26,10 @@ static bool isIdentifier(StringRef name) {
 LogicalResult SizeOp::verify() {
   // size_c1
   StringRef name = getSymName();
-  if (!isIdentifier(name) || name == "x" || name == "f32" || name == "bf16")
+  if (!isIdentifier(name) ||
+      llvm::is_contained({"x", "f32", "bf16", "f16"}, name))
     return emitOpError("expected a name of letters, digits and '_' that is not "
-                       "x, f32 or bf16, got '")
+                       "x, f32, bf16 or f16, got '")
            << name << "'";
   // size_c2
   if (std::optional<int64_t> value = getDefaultValue(); value && *value <= 0)

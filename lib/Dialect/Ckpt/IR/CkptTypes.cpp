@@ -8,6 +8,7 @@
 #include "SizeText.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -75,11 +76,15 @@ ckpt::TensorType ckpt::TensorType::withElementType(Type type) const {
   return get(getContext(), getDims(), type);
 }
 
+bool ckpt::isElementType(Type type) {
+  return isa<Float32Type, BFloat16Type, Float16Type>(type);
+}
+
 LogicalResult
 ckpt::TensorType::verify(function_ref<InFlightDiagnostic()> emitError,
                          ArrayRef<StringAttr> dims, Type elementType) {
-  if (!isa_and_present<Float32Type, BFloat16Type>(elementType))
-    return emitError() << "expected element type f32 or bf16, got "
+  if (!elementType || !isElementType(elementType))
+    return emitError() << "expected element type f32, bf16 or f16, got "
                        << elementType;
   double elements = 1;
   for (StringAttr dim : dims) {
@@ -135,12 +140,13 @@ Type ckpt::TensorType::parse(AsmParser &parser) {
     return {};
   while (true) {
     // The element type comes last; a size cannot have its name.
-    if (succeeded(parser.parseOptionalKeyword("f32"))) {
-      elementType = Float32Type::get(parser.getContext());
-      break;
-    }
-    if (succeeded(parser.parseOptionalKeyword("bf16"))) {
-      elementType = BFloat16Type::get(parser.getContext());
+    StringRef name;
+    if (succeeded(parser.parseOptionalKeyword(&name, {"f32", "bf16", "f16"}))) {
+      MLIRContext *context = parser.getContext();
+      elementType = llvm::StringSwitch<Type>(name)
+                        .Case("f32", Float32Type::get(context))
+                        .Case("bf16", BFloat16Type::get(context))
+                        .Default(Float16Type::get(context));
       break;
     }
     SMLoc loc = parser.getCurrentLocation();
@@ -165,9 +171,10 @@ Type ckpt::TensorType::parse(AsmParser &parser) {
     }
     dims.push_back(extent);
     if (failed(parser.parseOptionalKeyword("x"))) {
-      parser.emitError(parser.getCurrentLocation(),
-                       "expected ' x ' and the element type f32 or bf16 after "
-                       "the extents");
+      parser.emitError(
+          parser.getCurrentLocation(),
+          "expected ' x ' and the element type f32, bf16 or f16 after "
+          "the extents");
       return {};
     }
   }

@@ -70,10 +70,10 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
     return {};
   if (getX().getType() == getY().getType())
     return getX();
-  // bf16 to f32 loses nothing.
+  // To f32 nothing is lost.
   auto inner = getX().getDefiningOp<CastOp>();
   if (inner && inner.getX().getType() == getY().getType() &&
-      getY().getType().getElementType().isBF16())
+      getX().getType().getElementType().isF32())
     return inner.getX();
   return {};
 }

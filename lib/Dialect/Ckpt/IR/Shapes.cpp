@@ -231,8 +231,8 @@ LogicalResult CastOp::inferShape(const ShapeReport &report, Adaptor adaptor,
   if (!to)
     return report("requires attribute 'to'");
   // cast_c1
-  if (!isa<Float32Type, BFloat16Type>(to.getValue()))
-    return report("expected 'to' to be f32 or bf16, got ", to.getValue());
+  if (!isElementType(to.getValue()))
+    return report("expected 'to' to be f32, bf16 or f16, got ", to.getValue());
   types.push_back(tensorOf(adaptor.getX()).withElementType(to.getValue()));
   return success();
 }

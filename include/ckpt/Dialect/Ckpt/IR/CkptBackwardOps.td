@@ -57,7 +57,7 @@ def LinearDwOp : Ckpt_TensorOp<"linear_dw"> {
     Constraints:
     - (C1) dy and x have the same leading extents.
     - (C2) Both have the same element type.
-    - (C3) `to` is f32 or bf16.
+    - (C3) `to` is f32, bf16 or f16.
 
     ```mlir
     %dw = ckpt.linear_dw %dy, %x {to = f32} : !ckpt.tensor<batch x 32 x bf16>, !ckpt.tensor<batch x 8 x bf16>

@@ -22,7 +22,7 @@ def SizeOp : Ckpt_Op<"size", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
     Constraints:
     - (C1) The name is a letter or `_`, then letters, digits and `_`; it is none
-      of `x`, `f32` and `bf16`, which mean something else in a type.
+      of `x`, `f32`, `bf16` and `f16`, which mean something else in a type.
     - (C2) The default is positive.
 
     ```mlir

@@ -206,13 +206,13 @@ def CastOp : Ckpt_UnaryOp<"cast"> {
     parameters and rope tables apart.
 
     - `x`: any shape
-    - `to`: f32 or bf16
+    - `to`: f32, bf16 or f16
     - `y`: x's shape in `to`
 
     Constraints:
-    - (C1) `to` is f32 or bf16.
+    - (C1) `to` is f32, bf16 or f16.
 
-    Folds: a cast to the type that x has, and bf16 to f32 and back, are x.
+    Folds: a cast to the type that x has, and to f32 and back, are x.
 
     ```mlir
     %c = ckpt.cast %x {to = f32} : !ckpt.tensor<batch x 8 x bf16>

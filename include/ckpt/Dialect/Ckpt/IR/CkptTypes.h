@@ -16,4 +16,9 @@
 #define GET_TYPEDEF_CLASSES
 #include "ckpt/Dialect/Ckpt/IR/CkptTypes.h.inc"
 
+namespace ckpt {
+/// What tensors hold: f32, bf16 or f16.
+bool isElementType(mlir::Type type);
+} // namespace ckpt
+
 #endif // CKPT_DIALECT_CKPT_IR_CKPTTYPES_H

@@ -17,7 +17,7 @@ def Ckpt_TensorType : TypeDef<Ckpt_Dialect, "Tensor"> {
     `!ckpt.tensor<batch x text + image x 3072 x bf16>`. An extent is a sum of
     products of named sizes and integers. Extents are kept in canonical text
     form (see `ckpt::rt::Size`), so that equal types are the same type.
-    Element types: f32 and bf16.
+    Element types: f32, bf16 and f16.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$dims,
                         "::mlir::Type":$elementType);
