@@ -24,16 +24,20 @@ public:
   /// `result` is written over its argument number `operand` (same address,
   /// element for element). Conservative; speaks of one pair at a time, so no
   /// argument may be given away twice.
-  virtual bool mayAlias(KernelOp kernel, unsigned operand,
-                        unsigned result) const = 0;
+  ///
+  /// It is about the body, not about a target, since all code keeps to this:
+  ///   - elements of a result are stored by who has read the arguments at these
+  ///     elements (or at their row, in a norm) before, and nobody reads them
+  ///     later;
+  ///   - what reads an argument elsewhere than at the element of the result
+  ///     (sums, results of another shape) may run before, after or beside.
+  bool mayAlias(KernelOp kernel, unsigned operand, unsigned result) const;
 };
 
 /// Code for x86-64-v3 processors, see lib/Conversion/CkptToHost.
 class HostTargetInfo : public TargetInfo {
 public:
   rt::Size workspaceBytes(KernelOp kernel) const override;
-  bool mayAlias(KernelOp kernel, unsigned operand,
-                unsigned result) const override;
 };
 
 } // namespace ckpt

@@ -80,7 +80,7 @@ void host::writeHeadRows(KernelFrame &frame, Value result,
       Value element = hb.load(from, column, width);
       if (finish)
         element = finish(element, row);
-      bindElements(frame, result, index, element);
+      bindElements(frame.values, result, index, element);
       frame.write(group, index);
     });
   });

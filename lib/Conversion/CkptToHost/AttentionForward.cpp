@@ -139,7 +139,7 @@ LogicalResult host::emitAttentionForward(KernelFrame &frame) {
       index.width = width;
       Value lse = hb.fadd(hb.load(maximum, row, width),
                           emitLog(hb, hb.load(sum, row, width)));
-      bindElements(frame, op.getLse(), index, lse);
+      bindElements(frame.values, op.getLse(), index, lse);
       frame.write(lseGroup, index);
     });
   };

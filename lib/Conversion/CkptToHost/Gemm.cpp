@@ -128,7 +128,7 @@ static void emitEpilogue(KernelFrame &frame, const GemmPlan &plan, Value c,
                                               tensorOf(plan.result), index);
         sum = hb.fadd(sum, hb.splat(frame.values.emit(bias, mapped), width));
       }
-      bindElements(frame, plan.result, index, sum);
+      bindElements(frame.values, plan.result, index, sum);
       frame.write(group, index);
     });
   });

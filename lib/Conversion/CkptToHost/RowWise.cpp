@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Generators.h"
-#include "VectorMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -197,9 +196,8 @@ void RowReduction::emitNorm(NormOp op) {
       element = hb.fsub(element, hb.splat(mean, index.width));
     return {hb.fmul(element, element)};
   })[0];
-  Value root =
-      emitSqrt(hb, hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
-  Value r = hb.fdiv(hb.f32(1), root);
+  Value r =
+      hb.reciprocalSqrt(hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
 
   Value result = op.getY(), weight = op.getWeight(), bias;
   if constexpr (centered)
@@ -228,7 +226,7 @@ void RowReduction::emitNorm(NormOp op) {
     stats.insert(stats.begin(), mean);
   for (auto [i, value] : llvm::enumerate(stats)) {
     Index index = at(hb.i64(i), 1);
-    bindElements(frame, op.getStats(), index, value);
+    bindElements(frame.values, op.getStats(), index, value);
     frame.write(group, index);
   }
 }

@@ -1,39 +1,18 @@
-//===- VectorMath.cpp - exp, log and the activations ----------------------===//
+//===- VectorMath.cpp - exp and log
+//-------------------------------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
 
 #include "VectorMath.h"
+#include "../Codegen/Activations.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::host;
-
-/// Horner's rule with fused steps, highest power first.
-static Value polynomial(HostBuilder &hb, Value x,
-                        ArrayRef<double> coefficients) {
-  unsigned width = HostBuilder::widthOf(x);
-  Value sum = hb.f32(coefficients.front(), width);
-  for (double coefficient : coefficients.drop_front())
-    sum = hb.fma(sum, x, hb.f32(coefficient, width));
-  return sum;
-}
-
-/// `value` within [low, high]; a NaN stays one.
-static Value clamp(HostBuilder &hb, Value value, double low, double high) {
-  unsigned width = HostBuilder::widthOf(value);
-  auto choose = [&](arith::CmpFPredicate predicate, double bound) {
-    Value limit = hb.f32(bound, width);
-    Value beyond = arith::CmpFOp::create(hb.b, hb.loc, predicate, value, limit);
-    value = arith::SelectOp::create(hb.b, hb.loc, beyond, limit, value);
-  };
-  choose(arith::CmpFPredicate::OLT, low);
-  choose(arith::CmpFPredicate::OGT, high);
-  return value;
-}
 
 static Value keepNaN(HostBuilder &hb, Value argument, Value result) {
   Value isNaN = arith::CmpFOp::create(hb.b, hb.loc, arith::CmpFPredicate::UNO,
@@ -94,95 +73,4 @@ Value host::emitLog(HostBuilder &hb, Value x) {
   y = hb.fadd(f, y);
   y = hb.fma(e, hb.f32(0.693359375, width), y);
   return keepNaN(hb, x, y);
-}
-
-Value host::emitSqrt(HostBuilder &hb, Value x) {
-  return math::SqrtOp::create(hb.b, hb.loc, x);
-}
-
-//===----------------------------------------------------------------------===//
-// Activations
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// 1 / (1 + exp(-x)) and 1 minus that, each without cancellation.
-struct Sigmoid {
-  Value value, complement;
-};
-} // namespace
-
-static Sigmoid emitSigmoid(HostBuilder &hb, Value x) {
-  unsigned width = HostBuilder::widthOf(x);
-  Value e = emitExp(hb, hb.fmul(x, hb.f32(-1, width)));
-  Value value = hb.fdiv(hb.f32(1, width), hb.fadd(e, hb.f32(1, width)));
-  return {value, hb.fmul(e, value)};
-}
-
-Value host::emitSilu(HostBuilder &hb, Value x) {
-  return hb.fmul(x, emitSigmoid(hb, x).value);
-}
-
-Value host::emitSiluDx(HostBuilder &hb, Value dy, Value x) {
-  // s + x s (1 - s)
-  Sigmoid s = emitSigmoid(hb, x);
-  Value slope = hb.fma(hb.fmul(x, s.value), s.complement, s.value);
-  return hb.fmul(dy, slope);
-}
-
-/// The argument u of the tanh form, doubled: tanh's half-sum is then a sigmoid,
-/// (1 + tanh(u)) / 2 = sigmoid(2 u), which keeps small values exact.
-static Value twiceTanhArgument(HostBuilder &hb, Value x) {
-  unsigned width = HostBuilder::widthOf(x);
-  constexpr double twiceRoot = 2 * 0.79788456080286535588;
-  Value square = hb.fmul(x, x);
-  return hb.fmul(x, hb.fma(square, hb.f32(twiceRoot * 0.044715, width),
-                           hb.f32(twiceRoot, width)));
-}
-
-/// The normal distribution's integral up to x, and exp(-x^2 / 2).
-static std::pair<Value, Value> emitPhi(HostBuilder &hb, Value x) {
-  unsigned width = HostBuilder::widthOf(x);
-  Value half = hb.f32(0.5, width), one = hb.f32(1, width);
-  Value exponent = hb.fmul(hb.fmul(x, x), hb.f32(-0.5, width));
-  // erfc(z) = t exp(-z^2 + P(t)), t = 1 / (1 + z / 2), z = |x| / sqrt(2) >= 0:
-  // a Chebyshev fit of relative error 1.2e-7 (Numerical Recipes, 6.2).
-  Value magnitude = math::AbsFOp::create(hb.b, hb.loc, x);
-  Value z = hb.fmul(magnitude, hb.f32(0.70710678118654752440, width));
-  Value t = hb.fdiv(one, hb.fma(z, half, one));
-  Value p = polynomial(hb, t,
-                       {0.17087277, -0.82215223, 1.48851587, -1.13520398,
-                        0.27886807, -0.18628806, 0.09678418, 0.37409196,
-                        1.00002368, -1.26551223});
-  Value gauss = emitExp(hb, exponent);
-  Value tail = hb.fmul(hb.fmul(half, t), hb.fmul(gauss, emitExp(hb, p)));
-  Value negative = arith::CmpFOp::create(
-      hb.b, hb.loc, arith::CmpFPredicate::OLT, x, hb.f32(0, width));
-  Value phi =
-      arith::SelectOp::create(hb.b, hb.loc, negative, tail, hb.fsub(one, tail));
-  return {phi, gauss};
-}
-
-Value host::emitGelu(HostBuilder &hb, Value x, GeluKind kind) {
-  if (kind == GeluKind::Erf)
-    return hb.fmul(x, emitPhi(hb, x).first);
-  return hb.fmul(x, emitSigmoid(hb, twiceTanhArgument(hb, x)).value);
-}
-
-Value host::emitGeluDx(HostBuilder &hb, Value dy, Value x, GeluKind kind) {
-  unsigned width = HostBuilder::widthOf(x);
-  if (kind == GeluKind::Erf) {
-    auto [phi, gauss] = emitPhi(hb, x);
-    Value density = hb.fmul(gauss, hb.f32(0.39894228040143267794, width));
-    return hb.fmul(dy, hb.fma(x, density, phi));
-  }
-  // s + x s (1 - s) (2u)'
-  constexpr double twiceRoot = 2 * 0.79788456080286535588;
-  Sigmoid s = emitSigmoid(hb, twiceTanhArgument(hb, x));
-  // Beyond 16, s (1 - s) is 0 and the other factors could overflow.
-  Value near = clamp(hb, x, -16, 16);
-  Value slope =
-      hb.fma(hb.fmul(near, near), hb.f32(3 * twiceRoot * 0.044715, width),
-             hb.f32(twiceRoot, width));
-  Value both = hb.fmul(s.value, s.complement);
-  return hb.fmul(dy, hb.fma(hb.fmul(both, near), slope, s.value));
 }

@@ -1,4 +1,4 @@
-//===- VectorMath.h - exp, log and the activations --------------*- C++ -*-===//
+//===- VectorMath.h - exp and log -------------------------------*- C++ -*-===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
@@ -23,13 +23,6 @@ namespace ckpt::host {
 Value emitExp(HostBuilder &hb, Value x);
 /// Natural logarithm of a normal positive number.
 Value emitLog(HostBuilder &hb, Value x);
-Value emitSqrt(HostBuilder &hb, Value x);
-Value emitSilu(HostBuilder &hb, Value x);
-/// dy silu'(x).
-Value emitSiluDx(HostBuilder &hb, Value dy, Value x);
-Value emitGelu(HostBuilder &hb, Value x, GeluKind kind);
-/// dy gelu'(x).
-Value emitGeluDx(HostBuilder &hb, Value dy, Value x, GeluKind kind);
 
 } // namespace ckpt::host
 

@@ -1,16 +1,16 @@
-//===- KernelFrame.cpp - what all generators start from -------------------===//
+//===- Results.cpp - where the values of a kernel go ----------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelFrame.h"
+#include "Results.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace ckpt;
-using namespace ckpt::host;
+using namespace ckpt::codegen;
 
 static void collectSinks(Value value, Sink sink, SmallVectorImpl<Sink> &sinks) {
   Operation *op = value.getDefiningOp();
@@ -27,7 +27,7 @@ static void collectSinks(Value value, Sink sink, SmallVectorImpl<Sink> &sinks) {
   sinks.push_back(std::move(sink));
 }
 
-SmallVector<Sink> host::sinksOf(KernelOp kernel) {
+SmallVector<Sink> codegen::sinksOf(KernelOp kernel) {
   SmallVector<Sink> sinks;
   Operation *yield = kernel.getBody().front().getTerminator();
   for (OpOperand &operand : yield->getOpOperands()) {
@@ -38,33 +38,40 @@ SmallVector<Sink> host::sinksOf(KernelOp kernel) {
   return sinks;
 }
 
-KernelFrame::KernelFrame(KernelOp kernel, HostBuilder &hb, Evaluator &values,
-                         Value workspace, SmallVector<Value> results)
-    : kernel(kernel), hb(hb), values(values), workspace(workspace),
-      sinks(sinksOf(kernel)), results(std::move(results)) {
-  for (Value result : this->results)
-    wanted.push_back(hb.isNotNull(result));
+Results::Results(KernelOp kernel, CodeBuilder &cb, Evaluator &values,
+                 SmallVector<Value> pointers)
+    : kernel(kernel), values(values), sinks(sinksOf(kernel)), cb(cb),
+      pointers(std::move(pointers)) {
+  for (Value pointer : this->pointers)
+    wanted.push_back(cb.isNotNull(pointer));
 }
 
-Value KernelFrame::anyWanted(ArrayRef<const Sink *> group) {
+Value Results::anyWanted(ArrayRef<const Sink *> group) {
   Value any;
   for (const Sink *sink : group) {
     Value one = wanted[sink->result];
-    any = any ? arith::OrIOp::create(hb.b, hb.loc, any, one) : one;
+    any = any ? arith::OrIOp::create(cb.b, cb.loc, any, one) : one;
   }
   return any;
 }
 
-void KernelFrame::write(ArrayRef<const Sink *> group, const Index &index) {
-  SmallVector<Value> computed;
-  for (const Sink *sink : group)
-    computed.push_back(values.emit(sink->root, index));
-  for (auto [sink, value] : llvm::zip(group, computed))
-    hb.ifThen(wanted[sink->result],
-              [&, sink = sink, value = value] { store(*sink, index, value); });
+void Results::write(ArrayRef<const Sink *> group, const Index &index) {
+  write(group, ArrayRef(index));
 }
 
-void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
+void Results::write(ArrayRef<const Sink *> group, ArrayRef<Index> indices) {
+  SmallVector<SmallVector<Value>> computed(group.size());
+  for (const Index &index : indices)
+    for (auto [sink, elements] : llvm::zip(group, computed))
+      elements.push_back(values.emit(sink->root, index));
+  for (auto [sink, elements] : llvm::zip(group, computed))
+    cb.ifThen(wanted[sink->result], [&, sink = sink, &elements = elements] {
+      for (auto [index, value] : llvm::zip(indices, elements))
+        store(*sink, index, value);
+    });
+}
+
+void Results::store(const Sink &sink, const Index &index, Value value) {
   Index at = index;
   SmallVector<rt::Size> shape = tensorOf(sink.root).getShape();
   // Reshapes at the end leave the position in memory as it is.
@@ -78,7 +85,7 @@ void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
       for (Value part : concat.getInputs().take_front(step.operand))
         begin += tensorOf(part).getDim(concat.getDim());
       Value &moved = at.at[concat.getDim()];
-      moved = hb.add(moved, hb.size(begin));
+      moved = cb.add(moved, cb.size(begin));
       if (concat.getDim() + 1 == at.at.size())
         at.aligned &= isMultiple(begin, index.width);
     } else if (std::optional<Index> reshaped =
@@ -88,8 +95,8 @@ void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
       for (unsigned lane = 0; lane < index.width; ++lane) {
         Index one;
         one.at = index.at;
-        one.at.back() = hb.add(one.at.back(), hb.i64(lane));
-        store(sink, one, vector::ExtractOp::create(hb.b, hb.loc, value, lane));
+        one.at.back() = cb.add(one.at.back(), cb.index(lane));
+        store(sink, one, vector::ExtractOp::create(cb.b, cb.loc, value, lane));
       }
       return;
     }
@@ -101,15 +108,15 @@ void KernelFrame::store(const Sink &sink, const Index &index, Value value) {
                                             ->getOperand(sink.result)
                                             .getType())
                      .getElementType();
-  hb.store(value, results[sink.result], values.linearize(shape, at.at),
-           element);
+  cb.store(value, pointers[sink.result], values.linearize(shape, at.at),
+           element, isAligned(shape, at));
 }
 
-void host::bindElements(KernelFrame &frame, Value value, const Index &current,
-                        Value elements) {
-  frame.values.bind(value, [=, &frame](const Index &index) -> Value {
+void codegen::bindElements(Evaluator &values, Value value, const Index &current,
+                           Value elements) {
+  values.bind(value, [=, &values](const Index &index) -> Value {
     if (index.at == current.at && index.width == current.width)
       return elements;
-    return frame.values.reject(value.getDefiningOp(), index.width);
+    return values.reject(value.getDefiningOp(), index.width);
   });
 }

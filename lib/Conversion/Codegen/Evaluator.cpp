@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluator.h"
-#include "VectorMath.h"
+#include "Activations.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace ckpt;
-using namespace ckpt::host;
+using namespace ckpt::codegen;
 
 //===----------------------------------------------------------------------===//
 // Positions
@@ -22,44 +22,69 @@ using namespace ckpt::host;
 SmallVector<Value> Evaluator::extentsOf(Value value) {
   SmallVector<Value> extents;
   for (const rt::Size &dim : tensorOf(value).getShape())
-    extents.push_back(hb.size(dim));
+    extents.push_back(cb.size(dim));
   return extents;
 }
 
 Value Evaluator::linearize(ArrayRef<rt::Size> shape, ArrayRef<Value> at) {
+  unsigned next = 0;
   Value position;
-  for (auto [dim, index] : llvm::zip_equal(shape, at)) {
-    if (dim.isConstant(1))
-      continue;
-    position = position ? hb.add(hb.mul(position, hb.size(dim)), index) : index;
+  // The longest beginning that is known.
+  for (Position &known : positions) {
+    unsigned rank = known.shape.size();
+    if (rank > next && rank <= shape.size() &&
+        ArrayRef(known.shape) == shape.take_front(rank) &&
+        ArrayRef(known.at) == at.take_front(rank)) {
+      next = rank;
+      position = cb.offset(known.position);
+    }
   }
-  return position ? position : hb.i64(0);
+  for (; next < shape.size(); ++next) {
+    if (shape[next].isConstant(1))
+      continue;
+    Value index = cb.offset(at[next]);
+    position =
+        position
+            ? cb.add(cb.mul(position, cb.offset(cb.size(shape[next]))), index)
+            : index;
+  }
+  return position ? position : cb.offset(cb.index(0));
 }
 
 SmallVector<Value> Evaluator::delinearize(ArrayRef<rt::Size> shape,
                                           Value position) {
+  Value rest = position;
   SmallVector<Value> at(shape.size());
   // The outermost coordinate that counts needs no remainder.
   unsigned outermost = 0;
   while (outermost + 1 < shape.size() && shape[outermost].isConstant(1))
-    at[outermost++] = hb.i64(0);
+    at[outermost++] = cb.index(0);
   for (unsigned i = shape.size(); i-- > outermost;) {
     if (i == outermost) {
-      at[i] = position;
+      at[i] = cb.coordinate(rest);
     } else if (shape[i].isConstant(1)) {
-      at[i] = hb.i64(0);
+      at[i] = cb.index(0);
     } else {
-      Value extent = hb.size(shape[i]);
-      at[i] = hb.rem(position, extent);
-      position = hb.div(position, extent);
+      Value extent = cb.size(shape[i]);
+      if (extent.getType() != rest.getType())
+        extent = cb.offset(extent);
+      at[i] = cb.coordinate(cb.rem(rest, extent));
+      rest = cb.div(rest, extent);
     }
   }
+  if (shape.size() > 1)
+    positions.push_back({SmallVector<rt::Size>(shape), at, position});
   return at;
 }
 
-bool host::isMultiple(const rt::Size &size, unsigned unit) {
+bool codegen::isMultiple(const rt::Size &size, unsigned unit) {
   std::optional<int64_t> constant = size.asConstant();
   return constant && *constant % unit == 0;
+}
+
+bool codegen::isAligned(ArrayRef<rt::Size> shape, const Index &index) {
+  return index.aligned &&
+         (shape.size() <= 1 || isMultiple(shape.back(), index.width));
 }
 
 std::optional<Index> Evaluator::reshape(ArrayRef<rt::Size> from,
@@ -138,7 +163,7 @@ Index Evaluator::broadcast(TensorType operand, TensorType result,
   for (unsigned i = 0; i < operand.getRank(); ++i) {
     bool repeats = operand.getDim(i).isConstant(1) &&
                    !result.getDim(i + missing).isConstant(1);
-    mapped.at.push_back(repeats ? hb.i64(0) : index.at[i + missing]);
+    mapped.at.push_back(repeats ? cb.index(0) : index.at[i + missing]);
     if (repeats && i + 1 == operand.getRank())
       mapped.width = 1;
   }
@@ -152,7 +177,7 @@ Index Evaluator::broadcast(TensorType operand, TensorType result,
 //===----------------------------------------------------------------------===//
 
 Value Evaluator::emit(Value value, const Index &index) {
-  Region *here = hb.b.getInsertionBlock()->getParent();
+  Region *here = cb.b.getInsertionBlock()->getParent();
   for (Known &entry : llvm::reverse(known))
     if (entry.value == value && entry.index.width == index.width &&
         entry.index.at == index.at &&
@@ -166,28 +191,29 @@ Value Evaluator::emit(Value value, const Index &index) {
 Value Evaluator::emitSplat(Value value, ArrayRef<Value> at, unsigned width) {
   Index index;
   index.at.assign(at.begin(), at.end());
-  return hb.splat(emit(value, index), width);
+  return cb.splat(emit(value, index), width);
 }
 
 Value Evaluator::emitBroadcast(Value operand, Value result,
                                const Index &index) {
   Index mapped = broadcast(tensorOf(operand), tensorOf(result), index);
-  return hb.splat(emit(operand, mapped), index.width);
+  return cb.splat(emit(operand, mapped), index.width);
 }
 
 Value Evaluator::reject(Operation *op, unsigned width) {
   if (!hasFailed)
-    op->emitOpError("has no code for the host in this place of a kernel");
+    op->emitOpError("has no code in this place of a kernel");
   hasFailed = true;
-  return hb.f32(0, width);
+  return cb.f32(0, width);
 }
 
 Value Evaluator::compute(Value value, const Index &index) {
   if (auto source = sources.find(value); source != sources.end())
     return source->second(index);
   if (auto pointer = pointers.find(value); pointer != pointers.end()) {
-    Value position = linearize(tensorOf(value).getShape(), index.at);
-    return hb.load(pointer->second, position, index.width, elementOf(value));
+    SmallVector<rt::Size> shape = tensorOf(value).getShape();
+    return cb.load(pointer->second, linearize(shape, index.at), index.width,
+                   elementOf(value), isAligned(shape, index));
   }
   Operation *op = value.getDefiningOp();
   return TypeSwitch<Operation *, Value>(op)
@@ -203,19 +229,12 @@ Value Evaluator::compute(Value value, const Index &index) {
 }
 
 Value Evaluator::emitLanes(Value value, const Index &index) {
-  Value vector = hb.f32(0, index.width);
-  return hb.loop(
-      hb.i64(0), hb.i64(index.width), 1, vector,
-      [&](Value lane, ValueRange vectors) -> SmallVector<Value> {
-        Index one;
-        one.at = index.at;
-        one.at.back() = hb.add(one.at.back(), lane);
-        Value element = emit(value, one);
-        Value position =
-            arith::IndexCastOp::create(hb.b, hb.loc, hb.b.getIndexType(), lane);
-        return {vector::InsertOp::create(hb.b, hb.loc, element, vectors[0],
-                                         OpFoldResult(position))};
-      })[0];
+  return cb.gather(index.width, [&](Value lane) {
+    Index one;
+    one.at = index.at;
+    one.at.back() = cb.add(one.at.back(), lane);
+    return emit(value, one);
+  });
 }
 
 Value Evaluator::emitElementwise(Operation *op, const Index &index) {
@@ -223,29 +242,32 @@ Value Evaluator::emitElementwise(Operation *op, const Index &index) {
   for (Value operand : op->getOperands())
     operands.push_back(emitBroadcast(operand, op->getResult(0), index));
   auto constant = [&](const APFloat &value) {
-    return hb.f32(value.convertToDouble(), index.width);
+    return cb.f32(value.convertToDouble(), index.width);
   };
+  auto precision = elementOf(op->getResult(0)).isF32()
+                       ? CodeBuilder::Precision::Full
+                       : CodeBuilder::Precision::Half;
   return TypeSwitch<Operation *, Value>(op)
-      .Case([&](AddOp) { return hb.fadd(operands[0], operands[1]); })
-      .Case([&](SubOp) { return hb.fsub(operands[0], operands[1]); })
-      .Case([&](MulOp) { return hb.fmul(operands[0], operands[1]); })
+      .Case([&](AddOp) { return cb.fadd(operands[0], operands[1]); })
+      .Case([&](SubOp) { return cb.fsub(operands[0], operands[1]); })
+      .Case([&](MulOp) { return cb.fmul(operands[0], operands[1]); })
       .Case([&](ScaleOp scale) {
-        Value scaled = hb.fmul(operands[0], constant(scale.getFactor()));
+        Value scaled = cb.fmul(operands[0], constant(scale.getFactor()));
         if (scale.getOffset().isZero())
           return scaled;
-        return hb.fadd(scaled, constant(scale.getOffset()));
+        return cb.fadd(scaled, constant(scale.getOffset()));
       })
-      .Case([&](CastOp cast) {
-        return cast.getTo().isBF16() ? hb.roundToBF16(operands[0])
-                                     : operands[0];
-      })
-      .Case([&](SiluOp) { return emitSilu(hb, operands[0]); })
+      .Case([&](CastOp cast) { return cb.roundTo(operands[0], cast.getTo()); })
+      .Case([&](SiluOp) { return emitSilu(cb, operands[0], precision); })
       .Case([&](GeluOp gelu) {
-        return emitGelu(hb, operands[0], gelu.getApproximate());
+        return emitGelu(cb, operands[0], gelu.getApproximate(), precision);
       })
-      .Case([&](SiluDxOp) { return emitSiluDx(hb, operands[0], operands[1]); })
+      .Case([&](SiluDxOp) {
+        return emitSiluDx(cb, operands[0], operands[1], precision);
+      })
       .Case([&](GeluDxOp gelu) {
-        return emitGeluDx(hb, operands[0], operands[1], gelu.getApproximate());
+        return emitGeluDx(cb, operands[0], operands[1], gelu.getApproximate(),
+                          precision);
       });
 }
 
@@ -259,7 +281,7 @@ Value Evaluator::emitView(Operation *op, const Index &index) {
   if (auto slice = dyn_cast<SliceOp>(op)) {
     rt::Size offset = *rt::Size::parse(slice.getOffset().str());
     unsigned dim = slice.getDim();
-    mapped.at[dim] = hb.add(mapped.at[dim], hb.size(offset));
+    mapped.at[dim] = cb.add(mapped.at[dim], cb.size(offset));
     if (dim + 1 == mapped.at.size())
       mapped.aligned &= isMultiple(offset, index.width);
     return emit(x, mapped);
@@ -275,8 +297,8 @@ Value Evaluator::emitView(Operation *op, const Index &index) {
   SmallVector<rt::Size> shape = tensorOf(op->getResult(0)).getShape();
   // A dense tensor in memory has all shapes at once.
   if (auto pointer = pointers.find(x); pointer != pointers.end())
-    return hb.load(pointer->second, linearize(shape, index.at), index.width,
-                   elementOf(x));
+    return cb.load(pointer->second, linearize(shape, index.at), index.width,
+                   elementOf(x), isAligned(shape, index));
   if (std::optional<Index> reshaped =
           reshape(shape, tensorOf(x).getShape(), index))
     return emit(x, *reshaped);
@@ -302,13 +324,13 @@ Value Evaluator::emitConcat(ConcatOp op, const Index &index) {
     Value input = op.getInputs()[part];
     auto inside = [&] {
       Index mapped = index;
-      mapped.at[dim] = hb.sub(mapped.at[dim], hb.size(begin));
+      mapped.at[dim] = cb.sub(mapped.at[dim], cb.size(begin));
       return emit(input, mapped);
     };
     if (part + 1 == op.getInputs().size())
       return inside();
     rt::Size end = begin + tensorOf(input).getDim(dim);
-    return hb.select(hb.less(index.at[dim], hb.size(end)), inside,
+    return cb.select(cb.less(index.at[dim], cb.size(end)), inside,
                      [&] { return pick(part + 1, end); });
   };
   return pick(0, 0);
@@ -323,11 +345,11 @@ Value Evaluator::emitPad(PadOp op, const Index &index) {
       !(index.aligned && isMultiple(offset, index.width) &&
         isMultiple(extent, index.width)))
     return emitLanes(op.getY(), index);
-  Value at = hb.sub(index.at[dim], hb.size(offset));
-  auto zero = [&] { return hb.f32(0, index.width); };
-  return hb.select(hb.less(at, hb.i64(0)), zero, [&] {
-    return hb.select(
-        hb.less(at, hb.size(extent)),
+  Value at = cb.sub(index.at[dim], cb.size(offset));
+  auto zero = [&] { return cb.f32(0, index.width); };
+  return cb.select(cb.less(at, cb.index(0)), zero, [&] {
+    return cb.select(
+        cb.less(at, cb.size(extent)),
         [&] {
           Index mapped = index;
           mapped.at[dim] = at;
@@ -351,10 +373,10 @@ Value Evaluator::emitRope(RopeOp op, const Index &index) {
   auto tensor = tensorOf(op.getCos());
   if (tensor.getRank() == 3) {
     bool repeats = tensor.getDim(0).isConstant(1);
-    angle.at.push_back(repeats ? hb.i64(0) : index.at[0]);
+    angle.at.push_back(repeats ? cb.index(0) : index.at[0]);
   }
   angle.at.push_back(index.at[1]);
-  angle.at.push_back(hb.div(column, hb.i64(2)));
+  angle.at.push_back(cb.div(column, cb.index(2)));
   angle.width = width > 1 ? width / 2 : 1;
   angle.aligned = index.aligned;
   Value cos = emit(op.getCos(), angle), sin = emit(op.getSin(), angle);
@@ -368,23 +390,24 @@ Value Evaluator::emitRope(RopeOp op, const Index &index) {
       swapped.push_back(i ^ 1);
       signs.push_back(i % 2 ? -even : even);
     }
-    cos = hb.shuffle(cos, cos, twice);
-    sin = hb.shuffle(sin, sin, twice);
-    partner = hb.shuffle(x, x, swapped);
+    cos = cb.shuffle(cos, cos, twice);
+    sin = cb.shuffle(sin, sin, twice);
+    partner = cb.shuffle(x, x, swapped);
     sign = arith::ConstantOp::create(
-        hb.b, hb.loc,
-        DenseElementsAttr::get(cast<ShapedType>(hb.floatType(width)),
+        cb.b, cb.loc,
+        DenseElementsAttr::get(cast<ShapedType>(cb.floatType(width)),
                                ArrayRef<float>(signs)));
   } else {
-    Value odd = hb.rem(column, hb.i64(2));
+    Value odd = cb.rem(column, cb.index(2));
     // Even columns pair with the next, odd ones with the one before.
     Index other = index;
-    other.at.back() = hb.sub(hb.add(column, hb.i64(1)), hb.mul(odd, hb.i64(2)));
+    other.at.back() =
+        cb.sub(cb.add(column, cb.index(1)), cb.mul(odd, cb.index(2)));
     partner = emit(op.getX(), other);
-    sign = hb.b.createOrFold<arith::SelectOp>(hb.loc, hb.less(hb.i64(0), odd),
-                                              hb.f32(-even), hb.f32(even));
+    sign = cb.b.createOrFold<arith::SelectOp>(cb.loc, cb.less(cb.index(0), odd),
+                                              cb.f32(-even), cb.f32(even));
   }
-  return hb.fma(partner, hb.fmul(sin, sign), hb.fmul(x, cos));
+  return cb.fma(partner, cb.fmul(sin, sign), cb.fmul(x, cos));
 }
 
 Value Evaluator::emitNormalize(NormalizeOp op, const Index &index) {
@@ -392,9 +415,9 @@ Value Evaluator::emitNormalize(NormalizeOp op, const Index &index) {
   SmallVector<Value> at = index.at;
   bool centered = tensorOf(op.getStats()).getShape().back().isConstant(2);
   if (centered) {
-    at.back() = hb.i64(0);
-    x = hb.fsub(x, emitSplat(op.getStats(), at, index.width));
+    at.back() = cb.index(0);
+    x = cb.fsub(x, emitSplat(op.getStats(), at, index.width));
   }
-  at.back() = hb.i64(centered ? 1 : 0);
-  return hb.fmul(x, emitSplat(op.getStats(), at, index.width));
+  at.back() = cb.index(centered ? 1 : 0);
+  return cb.fmul(x, emitSplat(op.getStats(), at, index.width));
 }

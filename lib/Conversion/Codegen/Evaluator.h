@@ -9,20 +9,37 @@
 /// value of the body, and it builds the code that loads or computes them. So
 /// views and element-wise ops fuse everywhere without a word about them in a
 /// generator. What a generator computes itself (a contraction, the statistics
-/// of a row) it binds first.
+/// of a row) it binds first, and likewise an argument that it has brought
+/// somewhere itself (a tile in shared memory):
+///
+///   Evaluator values(cb);
+///   values.bindArgument(bias, pointer);
+///   values.bind(product, [&](const Index &index) { return pair; });
+///   values.bind(residual, [&](const Index &index) { return staged; });
+///   Index index;
+///   index.at = values.delinearize(leadingShape, row);
+///   index.at.push_back(column);
+///   index.width = 2;
+///   Value elements = values.emit(root, index);
+///
+/// A source is asked for the index that its value's reader wants: views and
+/// broadcasts are already applied to it. It gives f32, or a vector of it.
+/// Equal coordinates are the same `Value`s if they come from the same call, so
+/// build a row's coordinates once. Code is reused where it dominates by
+/// regions: build loops and branches with scf only, or call `forget`.
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef CKPT_LIB_CONVERSION_CKPTTOHOST_EVALUATOR_H
-#define CKPT_LIB_CONVERSION_CKPTTOHOST_EVALUATOR_H
+#ifndef CKPT_LIB_CONVERSION_CODEGEN_EVALUATOR_H
+#define CKPT_LIB_CONVERSION_CODEGEN_EVALUATOR_H
 
-#include "HostBuilder.h"
+#include "CodeBuilder.h"
 
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
 
-namespace ckpt::host {
+namespace ckpt::codegen {
 
 /// `width` neighbours along the last dimension; the first of them is `at`.
 struct Index {
@@ -34,10 +51,12 @@ struct Index {
 
 /// `size` is a constant multiple of `unit`.
 bool isMultiple(const rt::Size &size, unsigned unit);
+/// The elements of a dense tensor of this shape lie at a multiple of the width.
+bool isAligned(ArrayRef<rt::Size> shape, const Index &index);
 
 class Evaluator {
 public:
-  explicit Evaluator(HostBuilder &hb) : hb(hb) {}
+  explicit Evaluator(CodeBuilder &cb) : cb(cb) {}
 
   using Source = std::function<Value(const Index &)>;
 
@@ -55,12 +74,15 @@ public:
   /// Reports an op that has no code where it stands; gives some value.
   Value reject(mlir::Operation *op, unsigned width);
   bool failed() const { return hasFailed; }
+  /// Nothing that was built so far is reused.
+  void forget() { known.clear(); }
 
   /// The extents of a value.
   SmallVector<Value> extentsOf(Value value);
-  /// The position in memory of a dense tensor of this shape.
+  /// The position in memory of a dense tensor of this shape, an i64. What
+  /// `delinearize` took apart is not put together again.
   Value linearize(ArrayRef<rt::Size> shape, ArrayRef<Value> at);
-  /// The coordinates of a position.
+  /// The coordinates of a position, of the index type whatever its own.
   SmallVector<Value> delinearize(ArrayRef<rt::Size> shape, Value position);
   /// The same elements under another shape; nothing where neighbours would not
   /// stay neighbours.
@@ -81,7 +103,7 @@ private:
   Value emitRope(RopeOp op, const Index &index);
   Value emitNormalize(NormalizeOp op, const Index &index);
 
-  HostBuilder &hb;
+  CodeBuilder &cb;
   llvm::DenseMap<Value, Value> pointers;
   llvm::DenseMap<Value, Source> sources;
   struct Known {
@@ -91,9 +113,16 @@ private:
   };
   /// What was built so far; of use where it dominates.
   SmallVector<Known> known;
+  struct Position {
+    SmallVector<rt::Size> shape;
+    SmallVector<Value> at;
+    Value position;
+  };
+  /// What `delinearize` took apart.
+  SmallVector<Position> positions;
   bool hasFailed = false;
 };
 
-} // namespace ckpt::host
+} // namespace ckpt::codegen
 
-#endif // CKPT_LIB_CONVERSION_CKPTTOHOST_EVALUATOR_H
+#endif // CKPT_LIB_CONVERSION_CODEGEN_EVALUATOR_H
