@@ -112,6 +112,13 @@ Value PtxBuilder::fma(Value x, Value y, Value z) {
   return make<LLVM::FMAOp>(x, y, z);
 }
 Value PtxBuilder::fmax(Value x, Value y) { return make<LLVM::MaxNumOp>(x, y); }
+Value PtxBuilder::fabs(Value x) { return make<LLVM::FAbsOp>(x); }
+Value PtxBuilder::fmulAlone(Value x, Value y) {
+  return make<arith::MulFOp>(x, y);
+}
+Value PtxBuilder::fgreater(Value x, Value y) {
+  return make<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y);
+}
 
 Value PtxBuilder::intrinsic(StringRef name, Value x) {
   return LLVM::CallIntrinsicOp::create(b, loc, f32(), b.getStringAttr(name),
@@ -235,10 +242,15 @@ Value PtxBuilder::blockX() { return make<NVVM::BlockIdXOp>(i32()); }
 Value PtxBuilder::blockY() { return make<NVVM::BlockIdYOp>(i32()); }
 Value PtxBuilder::blockZ() { return make<NVVM::BlockIdZOp>(i32()); }
 Value PtxBuilder::gridX() { return make<NVVM::GridDimXOp>(i32()); }
+Value PtxBuilder::gridY() { return make<NVVM::GridDimYOp>(i32()); }
 Value PtxBuilder::clusterRank() { return make<NVVM::ClusterId>(i32()); }
 Value PtxBuilder::elect() { return make<NVVM::ElectSyncOp>(i1(), Value()); }
 Value PtxBuilder::broadcast(Value value) {
   return make<NVVM::ShflOp>(value.getType(), constant(-1), value, constant(0),
+                            constant(31), NVVM::ShflKind::idx, UnitAttr());
+}
+Value PtxBuilder::shuffle(Value value, Value from) {
+  return make<NVVM::ShflOp>(value.getType(), constant(-1), value, from,
                             constant(31), NVVM::ShflKind::idx, UnitAttr());
 }
 Value PtxBuilder::shuffleXor(Value value, int mask) {
@@ -281,6 +293,14 @@ Value PtxBuilder::at(Value base, Value offset) {
 }
 Value PtxBuilder::at(Value base, int64_t offset) {
   return offset ? at(base, constant(offset)) : base;
+}
+Value PtxBuilder::element(Value base, Value index, Type type) {
+  return make<LLVM::GEPOp>(base.getType(), type, base,
+                           ArrayRef<LLVM::GEPArg>{index});
+}
+Value PtxBuilder::isNotNull(Value pointer) {
+  return make<LLVM::ICmpOp>(LLVM::ICmpPredicate::ne, pointer,
+                            make<LLVM::ZeroOp>(pointer.getType()));
 }
 Value PtxBuilder::load(Value pointer, Type type, unsigned alignment) {
   return make<LLVM::LoadOp>(type, pointer, alignment);

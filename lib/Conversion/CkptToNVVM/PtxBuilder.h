@@ -112,6 +112,10 @@ public:
   /// x y + z with one rounding.
   Value fma(Value x, Value y, Value z);
   Value fmax(Value x, Value y);
+  Value fabs(Value x);
+  /// A product that no addition is fused with.
+  Value fmulAlone(Value x, Value y);
+  Value fgreater(Value x, Value y);
   /// The fast ones of the special function unit: 2^x, log2 x, 1/x, 1/sqrt x
   /// (about 2 ulp, subnormals are zero) and tanh x (2^-11).
   Value ex2(Value x);
@@ -142,11 +146,14 @@ public:
   Value blockY();
   Value blockZ();
   Value gridX();
+  Value gridY();
   Value clusterRank();
   /// True in one lane of the warp.
   Value elect();
   /// `value` of lane 0: makes the compiler see that it is uniform.
   Value broadcast(Value value);
+  /// `value` of lane `from`.
+  Value shuffle(Value value, Value from);
   /// `value` of the lane whose number differs in the bits of `mask`.
   Value shuffleXor(Value value, int mask);
   void syncWarp();
@@ -163,6 +170,9 @@ public:
   /// `base` + `offset` bytes.
   Value at(Value base, Value offset);
   Value at(Value base, int64_t offset);
+  /// Element `index` of an array of `type`.
+  Value element(Value base, Value index, mlir::Type type);
+  Value isNotNull(Value pointer);
   Value load(Value pointer, mlir::Type type, unsigned alignment = 0);
   void store(Value value, Value pointer, unsigned alignment = 0);
   Value vector(ArrayRef<Value> elements);

@@ -1,0 +1,80 @@
+//===- AttentionForward.cpp - launches of an sdpa -------------------------===//
+//
+// Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Forward.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ckpt;
+using namespace ckpt::nvptx;
+
+static SdpaOp findSdpa(KernelOp kernel) {
+  auto ops = kernel.getBody().front().getOps<SdpaOp>();
+  return ops.empty() ? SdpaOp() : *ops.begin();
+}
+
+rt::Size nvptx::attentionForwardWorkspace(KernelOp) { return 0; }
+
+LogicalResult nvptx::generateAttentionForward(KernelOp kernel, const Options &,
+                                              Code &code) {
+  SdpaOp op = findSdpa(kernel);
+  if (!op)
+    return kernel.emitOpError(
+        "expected an sdpa in an attention_forward, found none");
+  FailureOr<AttentionProblem> problem =
+      AttentionProblem::of(kernel, op, op.getQ(), op.getK(), op.getScale());
+  if (failed(problem))
+    return failure();
+  FailureOr<StridedView> q = problem->operand(op.getQ(), "q"),
+                         k = problem->operand(op.getK(), "k"),
+                         v = problem->operand(op.getV(), "v"),
+                         o = problem->result(op.getO(), "o");
+  if (failed(q) || failed(k) || failed(v) || failed(o))
+    return failure();
+  StridedView lse;
+  if (op.getLse()) {
+    FailureOr<StridedView> rows = problem->rows(op.getLse(), true, "lse");
+    if (failed(rows))
+      return failure();
+    lse = *rows;
+  }
+
+  ForwardTiles tiles;
+  tiles.head = problem->head;
+  tiles.type = problem->type;
+  if (tiles.head == 64) {
+    tiles.keys = 128;
+    tiles.consumers = 3;
+    tiles.cluster = 1;
+  }
+  rt::GpuLaunch launch;
+  launch.function = code.functions.size();
+  launch.gridX =
+      rt::Formula::ceilDiv(problem->queries, tiles.queries() * tiles.cluster) *
+      tiles.cluster;
+  launch.gridY = problem->heads;
+  launch.gridZ = problem->batch;
+  double scale = problem->log2Scale();
+  launch.arguments = {
+      problem->map(*q, tiles.queries()), problem->map(*k, tiles.keyBox()),
+      problem->map(*v, tiles.keyBox()),
+      // A place nobody writes to stands in for o.
+      problem->map(o->argument < 0 ? *q : *o, 16), pointerArgument(*o, 2),
+      pointerArgument(lse, 4), int32Argument(problem->queries),
+      int32Argument(problem->keys), float32Argument(scale),
+      float32Argument(std::exp2(std::floor(std::log2(scale))))};
+  code.functions.push_back(
+      makeForwardKernel(kernel.getContext(), kernel.getLoc(),
+                        problem->symbol("attention_forward"), tiles));
+  rt::Alternative alternative;
+  alternative.name = (Twine(tiles.queries()) + "x" + Twine(tiles.keys) +
+                      (tiles.cluster > 1 ? " cluster 2" : ""))
+                         .str();
+  alternative.launches.push_back(std::move(launch));
+  code.alternatives.push_back(std::move(alternative));
+  return success();
+}
