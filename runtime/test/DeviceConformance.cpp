@@ -74,11 +74,35 @@ std::vector<uint8_t> DeviceConformance::read(const void *from, int64_t bytes) {
   return to;
 }
 
-Kernel DeviceConformance::kernel(const char *symbol) {
+static Kernel stubKernel(const char *symbol) {
   Kernel made;
   made.symbol = symbol;
   made.numReads = made.numWrites = 1;
+  made.workspaceBytes = Size::symbol("bytes");
   return made;
+}
+
+std::shared_ptr<Program> DeviceConformance::stubProgram(int variant) {
+  auto program = std::make_shared<Program>();
+  program->sizes = {{"bytes", std::nullopt}};
+  program->kernels = {stubKernel("stub_add"), stubKernel("stub_reverse")};
+  GetParam().addCode(*program, variant);
+  return program;
+}
+
+std::unique_ptr<Module> DeviceConformance::stubModule(int variant) {
+  auto made = device->loadModule(stubProgram(variant));
+  EXPECT_TRUE(made.ok()) << made.message();
+  return std::move(*made);
+}
+
+Result<KernelHandle> DeviceConformance::find(Module &module, const char *symbol,
+                                             int64_t bytes) {
+  std::shared_ptr<const Program> program = stubProgram(1);
+  for (const Kernel &kernel : program->kernels)
+    if (kernel.symbol == symbol)
+      return module.find(kernel, {{"bytes", bytes}}, {});
+  return module.find(stubKernel(symbol), {{"bytes", bytes}}, {});
 }
 
 static Launch launchOf(KernelHandle kernel, void *const *arguments,
@@ -257,17 +281,13 @@ TEST_P(DeviceConformance, DestroyedStreamFinishes) {
 //===----------------------------------------------------------------------===//
 
 TEST_P(DeviceConformance, LaunchesAKernelWithWorkspace) {
-  std::vector<uint8_t> object = GetParam().stubKernels(1);
-  auto module = device->loadModule(object.data(), object.size());
-  ASSERT_OK(module);
-  // The module has its own copy.
-  std::fill(object.begin(), object.end(), 0);
-  Result<KernelHandle> add = (*module)->find(kernel("stub_add"));
-  Result<KernelHandle> reverse = (*module)->find(kernel("stub_reverse"));
+  auto module = stubModule(1);
+  const int64_t bytes = 1000;
+  Result<KernelHandle> add = find(*module, "stub_add", bytes);
+  Result<KernelHandle> reverse = find(*module, "stub_reverse", bytes);
   ASSERT_OK(add);
   ASSERT_OK(reverse);
 
-  const int64_t bytes = 1000;
   uint8_t *host = hostMemory(bytes);
   for (int64_t i = 0; i < bytes; ++i)
     host[i] = uint8_t(i * 7);
@@ -293,10 +313,8 @@ TEST_P(DeviceConformance, LaunchesAKernelWithWorkspace) {
 }
 
 TEST_P(DeviceConformance, WriteThatNobodyAskedForIsNull) {
-  std::vector<uint8_t> object = GetParam().stubKernels(1);
-  auto module = device->loadModule(object.data(), object.size());
-  ASSERT_OK(module);
-  Result<KernelHandle> reverse = (*module)->find(kernel("stub_reverse"));
+  auto module = stubModule(1);
+  Result<KernelHandle> reverse = find(*module, "stub_reverse", 16);
   ASSERT_OK(reverse);
   void *workspace = deviceMemory(16);
   void *arguments[] = {filled(16, 9), nullptr};
@@ -309,17 +327,11 @@ TEST_P(DeviceConformance, WriteThatNobodyAskedForIsNull) {
 
 /// Two programs in one process, with kernels of the same names.
 TEST_P(DeviceConformance, ModulesAreApart) {
-  std::unique_ptr<Module> modules[2];
-  for (int variant : {1, 2}) {
-    std::vector<uint8_t> object = GetParam().stubKernels(variant);
-    auto module = device->loadModule(object.data(), object.size());
-    ASSERT_OK(module);
-    modules[variant - 1] = std::move(*module);
-  }
+  std::unique_ptr<Module> modules[2] = {stubModule(1), stubModule(2)};
   auto s = stream();
   for (int round : {0, 1}) {
     for (int variant : {1, 2}) {
-      Result<KernelHandle> add = modules[variant - 1]->find(kernel("stub_add"));
+      Result<KernelHandle> add = find(*modules[variant - 1], "stub_add", 4);
       ASSERT_OK(add);
       void *arguments[] = {filled(4, 10), deviceMemory(4)};
       int64_t sizes[] = {4};
@@ -330,38 +342,55 @@ TEST_P(DeviceConformance, ModulesAreApart) {
     // The first goes and is loaded again.
     if (round == 0) {
       modules[0].reset();
-      std::vector<uint8_t> object = GetParam().stubKernels(1);
-      auto module = device->loadModule(object.data(), object.size());
-      ASSERT_OK(module);
-      modules[0] = std::move(*module);
+      modules[0] = stubModule(1);
     }
   }
 }
 
 TEST_P(DeviceConformance, MissingKernelIsNamed) {
-  std::vector<uint8_t> object = GetParam().stubKernels(1);
-  auto module = device->loadModule(object.data(), object.size());
-  ASSERT_OK(module);
-  Result<KernelHandle> found = (*module)->find(kernel("no_such_kernel"));
+  auto module = stubModule(1);
+  Result<KernelHandle> found = find(*module, "no_such_kernel", 1);
   ASSERT_FALSE(found.ok());
   EXPECT_NE(found.message().find("no_such_kernel"), std::string::npos);
 }
 
-TEST_P(DeviceConformance, DamagedObjectIsAnError) {
-  std::vector<uint8_t> object = GetParam().stubKernels(1);
-  EXPECT_FALSE(device->loadModule(object.data(), 40).ok());
-  std::fill(object.begin(), object.begin() + 16, 0xee);
-  auto module = device->loadModule(object.data(), object.size());
+/// Code that is cut off, and code that is something else: an error when it is
+/// loaded, which may be as late as its kernel is found.
+TEST_P(DeviceConformance, DamagedCodeIsAnError) {
+  for (bool isCut : {true, false}) {
+    auto program = stubProgram(1);
+    auto damage = [&](auto &code) {
+      if (isCut && code.size() > 40)
+        code.resize(40);
+      std::fill_n(code.begin(), isCut ? 0 : std::min<size_t>(16, code.size()),
+                  0x6e);
+    };
+    damage(program->object);
+    for (GpuFunction &function : program->functions) {
+      damage(function.ptx);
+      damage(function.cubin);
+    }
+    auto module = device->loadModule(program);
+    if (module.ok()) {
+      Result<KernelHandle> found = find(**module, "stub_add", 1);
+      ASSERT_FALSE(found.ok());
+      EXPECT_NE(found.message().find("stub_add"), std::string::npos);
+    }
+  }
+}
+
+TEST_P(DeviceConformance, ProgramForAnotherTargetIsAnError) {
+  auto program = stubProgram(1);
+  program->target = program->target == "host" ? "nvptx" : "host";
+  auto module = device->loadModule(program);
   ASSERT_FALSE(module.ok());
-  EXPECT_NE(module.message().find(std::to_string(object.size())),
+  EXPECT_NE(module.message().find("expected a program for target"),
             std::string::npos);
 }
 
 TEST_P(DeviceConformance, LaunchBeyondTheLimitsIsAnError) {
-  std::vector<uint8_t> object = GetParam().stubKernels(1);
-  auto module = device->loadModule(object.data(), object.size());
-  ASSERT_OK(module);
-  Result<KernelHandle> add = (*module)->find(kernel("stub_add"));
+  auto module = stubModule(1);
+  Result<KernelHandle> add = find(*module, "stub_add", 1);
   ASSERT_OK(add);
   StreamLimits limits;
   limits.arguments = 1;

@@ -24,9 +24,9 @@ namespace ckpt::rt::test {
 struct DeviceFactory {
   const char *name;
   std::unique_ptr<Device> (*make)();
-  /// An object with the kernels of StubKernels.c for this device; `variant` is
-  /// what `stub_add` adds, 1 or 2.
-  std::vector<uint8_t> (*stubKernels)(int variant);
+  /// Adds to a program what this device needs to run its kernels, which are
+  /// those of StubKernels.c; `variant` is what `stub_add` adds, 1 or 2.
+  void (*addCode)(Program &program, int variant);
 };
 
 class DeviceConformance : public ::testing::TestWithParam<DeviceFactory> {
@@ -41,7 +41,10 @@ protected:
   /// Device memory with `value` in every byte.
   void *filled(int64_t bytes, uint8_t value);
   std::vector<uint8_t> read(const void *device, int64_t bytes);
-  Kernel kernel(const char *symbol);
+  /// A program with the two stub kernels over the size `bytes`.
+  std::shared_ptr<Program> stubProgram(int variant);
+  std::unique_ptr<Module> stubModule(int variant);
+  Result<KernelHandle> find(Module &module, const char *symbol, int64_t bytes);
 
   std::unique_ptr<Device> device;
 

@@ -19,10 +19,17 @@
 using namespace ckpt::rt;
 using namespace ckpt::rt::test;
 
-static std::vector<uint8_t> stubKernels(int variant) {
+static void addCode(Program &program, int variant) {
   std::ifstream file(variant == 1 ? STUB_KERNELS_1 : STUB_KERNELS_2,
                      std::ios::binary);
-  return std::vector<uint8_t>(std::istreambuf_iterator<char>(file), {});
+  program.target = "host";
+  program.object.assign(std::istreambuf_iterator<char>(file), {});
+}
+
+static std::shared_ptr<const Program> emptyProgram() {
+  auto program = std::make_shared<Program>();
+  program->target = "host";
+  return program;
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance,
@@ -31,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance,
                              []() -> std::unique_ptr<Device> {
                                return std::make_unique<HostDevice>();
                              },
-                             stubKernels}),
+                             addCode}),
                          [](const auto &info) { return info.param.name; });
 
 /// The suite again with every copy delayed: order comes from events alone.
@@ -43,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(SlowHost, DeviceConformance,
                                device->faults.copyDelayMicroseconds = 20;
                                return device;
                              },
-                             stubKernels}),
+                             addCode}),
                          [](const auto &info) { return info.param.name; });
 
 TEST(HostDevice, RegisteredKernelRunsWithoutAnObject) {
@@ -56,14 +63,14 @@ TEST(HostDevice, RegisteredKernelRunsWithoutAnObject) {
     EXPECT_EQ(sizes[0], 42);
     EXPECT_EQ(workspace, &calls);
   });
-  auto module = device.loadModule(nullptr, 0);
+  auto module = device.loadModule(emptyProgram());
   ASSERT_TRUE(module.ok());
   Kernel kernel;
   kernel.symbol = "mine";
-  Result<KernelHandle> handle = (*module)->find(kernel);
+  Result<KernelHandle> handle = (*module)->find(kernel, {}, {});
   ASSERT_TRUE(handle.ok());
   kernel.symbol = "other";
-  EXPECT_FALSE((*module)->find(kernel).ok());
+  EXPECT_FALSE((*module)->find(kernel, {}, {}).ok());
 
   auto stream = device.createStream({});
   ASSERT_TRUE(stream.ok());
@@ -86,12 +93,12 @@ TEST(HostDevice, InjectedLaunchFailureIsOneLaunch) {
   int calls = 0;
   device.registerKernel(
       "k", [&](void *const *, const int64_t *, void *) { ++calls; });
-  auto module = device.loadModule(nullptr, 0);
+  auto module = device.loadModule(emptyProgram());
   ASSERT_TRUE(module.ok());
   Kernel kernel;
   kernel.symbol = "k";
   Launch launch;
-  launch.kernel = *(*module)->find(kernel);
+  launch.kernel = *(*module)->find(kernel, {}, {});
   auto stream = device.createStream({});
   ASSERT_TRUE(stream.ok());
   device.faults.launch.set(2);

@@ -91,12 +91,14 @@ TEST_F(PinnedPoolTest, BufferWaitsForItsLastCopy) {
     while (!open)
       sched_yield();
   });
-  auto module = device.loadModule(nullptr, 0);
+  auto program = std::make_shared<Program>();
+  program->target = "host";
+  auto module = device.loadModule(program);
   ASSERT_TRUE(module.ok());
   Kernel kernel;
   kernel.symbol = "gate";
   Launch launch;
-  launch.kernel = *(*module)->find(kernel);
+  launch.kernel = *(*module)->find(kernel, {}, {});
   ASSERT_TRUE((*gate)->launch(launch).ok());
   ASSERT_TRUE((*gate)->record(**opened).ok());
 

@@ -11,5 +11,10 @@ using namespace ckpt::rt;
 // The vtables' home.
 Event::~Event() = default;
 Stream::~Stream() = default;
+Recording::~Recording() = default;
 Module::~Module() = default;
 Device::~Device() = default;
+
+Result<std::unique_ptr<Recording>> Device::createRecording() {
+  return std::unique_ptr<Recording>();
+}

@@ -41,25 +41,19 @@ Status StepImpl::issueOne(Lease &lease, int index) {
     launch.sizes = schedule->sizes.data();
     launch.numSizes = int(schedule->sizes.size());
     launch.workspace = pointer(command.workspace);
-    ++counts.launches;
-    counts.replayedOps += command.phase == TableEntry::Phase::Replay;
     return stream.launch(launch);
   }
   case Command::Kind::Fill:
     return stream.fill(pointer(command.buffers[0]), 0,
                        schedule->buffers[command.buffers[0]].bytes);
-  case Command::Kind::CopyOut: {
-    int64_t bytes = schedule->buffers[command.buffers[0]].bytes;
-    counts.copiedToHost += bytes;
+  case Command::Kind::CopyOut:
     return stream.copyToHost(pointer(command.buffers[1]),
-                             pointer(command.buffers[0]), bytes);
-  }
-  case Command::Kind::CopyIn: {
-    int64_t bytes = schedule->buffers[command.buffers[1]].bytes;
-    counts.copiedToDevice += bytes;
+                             pointer(command.buffers[0]),
+                             schedule->buffers[command.buffers[0]].bytes);
+  case Command::Kind::CopyIn:
     return stream.copyToDevice(pointer(command.buffers[1]),
-                               pointer(command.buffers[0]), bytes);
-  }
+                               pointer(command.buffers[0]),
+                               schedule->buffers[command.buffers[1]].bytes);
   case Command::Kind::Record:
     return stream.record(*events[command.event]);
   case Command::Kind::Wait:
@@ -68,16 +62,40 @@ Status StepImpl::issueOne(Lease &lease, int index) {
   return {};
 }
 
-Status StepImpl::issue(Lease &lease, bool backward, double &seconds) {
-  auto began = std::chrono::steady_clock::now();
-  int begin = backward ? schedule->forwardEnd : 0;
-  int end = backward ? int(schedule->commands.size()) : schedule->forwardEnd;
+Status StepImpl::fork() {
+  Status status = on(StreamKind::Compute).record(*forked);
+  for (StreamKind kind : {StreamKind::CopyOut, StreamKind::CopyIn})
+    if (status.ok())
+      status = on(kind).wait(*forked);
+  return status;
+}
+
+Status StepImpl::join() {
   Status status;
-  if (options.measure)
-    status = recordOrigin();
+  for (auto [kind, event] : {std::pair{StreamKind::CopyOut, joinedOut.get()},
+                             std::pair{StreamKind::CopyIn, joinedIn.get()}}) {
+    if (status.ok())
+      status = on(kind).record(*event);
+    if (status.ok())
+      status = on(StreamKind::Compute).wait(*event);
+  }
+  return status;
+}
+
+Status StepImpl::enqueue(Lease &lease, int begin, int end) {
+  Status status = fork();
   for (int i = begin; i < end && status.ok(); ++i) {
+    // Nothing of the backward runs beside the forward: the schedule counts on
+    // it.
+    if (i == schedule->forwardEnd && i != begin) {
+      status = join();
+      if (status.ok())
+        status = on(StreamKind::Compute).mark(*border);
+      if (status.ok())
+        status = fork();
+    }
     // What dies at the border the forward has poisoned.
-    if (i != schedule->forwardEnd)
+    if (status.ok() && i != schedule->forwardEnd)
       status = poisonDead(lease, i);
     Stream &stream = on(schedule->commands[i].stream);
     if (status.ok() && options.measure)
@@ -93,15 +111,26 @@ Status StepImpl::issue(Lease &lease, bool backward, double &seconds) {
                      "): " + status.message()};
     }
   }
-  // The slots' last user: copies in come after copies out.
-  StreamKind last = backward ? StreamKind::CopyIn : StreamKind::CopyOut;
+  return status.ok() ? join() : status;
+}
+
+Status StepImpl::issue(Lease &lease, Entry entry) {
+  auto enqueuing = std::chrono::steady_clock::now();
+  int begin = beginOf(entry), end = endOf(entry);
+  Stream &compute = on(StreamKind::Compute);
+  Status status = compute.record(*begun);
   if (status.ok())
-    status = on(last).record(*lease.lastCopy);
+    status = replays(lease) ? replay(lease, entry) : enqueue(lease, begin, end);
+  if (status.ok())
+    status = compute.record(*ended);
+  // The slots' last user: compute has joined the copies.
+  if (status.ok())
+    status = compute.record(*lease.lastCopy);
+  counts.issueSeconds = std::chrono::duration<double>(
+                            std::chrono::steady_clock::now() - enqueuing)
+                            .count();
   // In every case: nothing may be under way when the caller goes on.
   Status drained = synchronise();
-  seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - began)
-          .count();
   if (status.ok())
     status = drained;
   // Only now are the last copies done.
@@ -111,22 +140,44 @@ Status StepImpl::issue(Lease &lease, bool backward, double &seconds) {
     status = synchronise();
   if (status.ok() && options.measure)
     status = takeTimes(begin, end);
-  return status;
+  if (status.ok())
+    status = takeSeconds(entry);
+  if (!status.ok())
+    return status;
+  for (auto [work, other] : {std::pair{&forwardWork, Entry::Backward},
+                             std::pair{&backwardWork, Entry::Forward}}) {
+    if (entry == other)
+      continue;
+    counts.launches += work->launches;
+    counts.replayedOps += work->replayedOps;
+    counts.copiedToHost += work->copiedToHost;
+    counts.copiedToDevice += work->copiedToDevice;
+  }
+  return {};
 }
 
-Status StepImpl::recordOrigin() {
-  Status status = on(StreamKind::Compute).record(*origin);
-  for (StreamKind kind : {StreamKind::CopyOut, StreamKind::CopyIn})
-    if (status.ok())
-      status = on(kind).wait(*origin);
+Status StepImpl::takeSeconds(Entry entry) {
+  bool isWhole = entry == Entry::Whole;
+  auto take = [&](const Event &from, const Event &to, double &seconds) {
+    Result<double> between = device->secondsBetween(from, to);
+    if (!between.ok())
+      return Status(between.takeError());
+    seconds = *between;
+    return Status();
+  };
+  Status status;
+  if (entry != Entry::Backward)
+    status = take(*begun, isWhole ? *border : *ended, counts.forwardSeconds);
+  if (status.ok() && entry != Entry::Forward)
+    status = take(isWhole ? *border : *begun, *ended, counts.backwardSeconds);
   return status;
 }
 
 Status StepImpl::takeTimes(int begin, int end) {
   double offset = begin ? measuredForward : 0, last = 0;
   for (int i = begin; i < end; ++i) {
-    Result<double> start = device->secondsBetween(*origin, *starts[i]);
-    Result<double> stop = device->secondsBetween(*origin, *ends[i]);
+    Result<double> start = device->secondsBetween(*begun, *starts[i]);
+    Result<double> stop = device->secondsBetween(*begun, *ends[i]);
     if (!start.ok() || !stop.ok())
       return Error{start.ok() ? stop.message() : start.message()};
     times[i] = {offset + *start, offset + *stop};

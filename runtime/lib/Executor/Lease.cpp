@@ -30,6 +30,16 @@ Result<std::unique_ptr<Lease>> StepImpl::makeLease() {
   lease->slots.resize(schedule->slots.size());
   lease->externals.resize(schedule->externals.size());
   lease->pointers.resize(schedule->buffers.size());
+  for (Replay &replay : lease->replays) {
+    if (!mayReplay)
+      break;
+    Result<std::unique_ptr<Recording>> recording = device->createRecording();
+    if (!recording.ok())
+      return recording.takeError();
+    replay.recording = std::move(*recording);
+    replay.addresses.reserve(schedule->externals.size() +
+                             schedule->slots.size());
+  }
   // Last: nothing can fail after it.
   Result<void *> arena = device->allocate(allocatedBytes(*this));
   if (!arena.ok())
@@ -67,7 +77,9 @@ Result<Lease *> StepImpl::open() {
 }
 
 void StepImpl::returnSlots(Lease &lease, size_t count) {
-  for (size_t i = 0; i < count; ++i)
+  // Backwards, so that the next step finds the same memory in the same slots:
+  // the pool lends what it got last.
+  for (size_t i = count; i-- > 0;)
     pool->release(lease.slots[i], lease.lastCopy);
 }
 

@@ -27,6 +27,94 @@ static Status createEvents(Device &device,
   return {};
 }
 
+Status StepImpl::prepareKernels(StreamLimits &limits) {
+  Result<std::unique_ptr<Module>> loaded = device->loadModule(program);
+  if (!loaded.ok())
+    return Error{loaded.message()};
+  module = std::move(*loaded);
+  kernels.resize(program->kernels.size());
+  limits.arguments = 1;
+  limits.sizes = std::max<int>(1, int(schedule->sizes.size()));
+  for (const Command &command : schedule->commands) {
+    if (command.kind != Command::Kind::Launch)
+      continue;
+    limits.arguments = std::max(limits.arguments, int(command.buffers.size()));
+    if (kernels[command.kernel])
+      continue;
+    // Called after what its first launch is given.
+    std::vector<std::string> names;
+    for (int buffer : command.buffers)
+      names.push_back(buffer < 0 ? "" : schedule->buffers[buffer].name);
+    Result<KernelHandle> found = module->find(program->kernels[command.kernel],
+                                              schedule->sizeValues, names);
+    if (!found.ok())
+      return Error{found.message()};
+    kernels[command.kernel] = *found;
+  }
+  launchArguments.resize(limits.arguments);
+  return {};
+}
+
+Status StepImpl::prepareStreams(const StreamLimits &limits) {
+  for (std::unique_ptr<Stream> &stream : streams) {
+    Result<std::unique_ptr<Stream>> made = device->createStream(limits);
+    if (!made.ok())
+      return Error{made.message()};
+    stream = std::move(*made);
+    recorded.push_back(stream.get());
+  }
+  if (Status status = createEvents(*device, events, schedule->numEvents);
+      !status.ok())
+    return status;
+  for (std::unique_ptr<Event> *event :
+       {&begun, &ended, &border, &forked, &joinedOut, &joinedIn, &poisoned}) {
+    Result<std::unique_ptr<Event>> made = device->createEvent();
+    if (!made.ok())
+      return Error{made.message()};
+    *event = std::move(*made);
+  }
+  if (options.measure) {
+    size_t count = schedule->commands.size();
+    times.resize(count);
+    for (auto *list : {&starts, &ends})
+      if (Status status = createEvents(*device, *list, count); !status.ok())
+        return status;
+  }
+  mayReplay =
+      options.graph && !options.measure && options.poison != Poison::Freed;
+  if (!mayReplay)
+    return {};
+  Result<std::unique_ptr<Recording>> recording = device->createRecording();
+  if (!recording.ok())
+    return Error{recording.message()};
+  mayReplay = *recording != nullptr;
+  replayAddresses.reserve(schedule->externals.size() + schedule->slots.size());
+  return {};
+}
+
+void StepImpl::countWork() {
+  for (size_t i = 0; i < schedule->commands.size(); ++i) {
+    const Command &command = schedule->commands[i];
+    Work &work = int(i) < schedule->forwardEnd ? forwardWork : backwardWork;
+    switch (command.kind) {
+    case Command::Kind::Launch:
+      ++work.launches;
+      work.replayedOps += command.phase == TableEntry::Phase::Replay;
+      break;
+    case Command::Kind::CopyOut:
+      work.copiedToHost += schedule->buffers[command.buffers[0]].bytes;
+      break;
+    case Command::Kind::CopyIn:
+      work.copiedToDevice += schedule->buffers[command.buffers[1]].bytes;
+      break;
+    case Command::Kind::Fill:
+    case Command::Kind::Record:
+    case Command::Kind::Wait:
+      break;
+    }
+  }
+}
+
 Status StepImpl::prepare() {
   if (Status status = verify(*schedule); !status.ok())
     return status;
@@ -44,49 +132,12 @@ Status StepImpl::prepare() {
   bound.resize(schedule->externals.size());
   order.reserve(schedule->externals.size());
 
-  Result<std::unique_ptr<Module>> loaded =
-      device->loadModule(program->object.data(), program->object.size());
-  if (!loaded.ok())
-    return Error{loaded.message()};
-  module = std::move(*loaded);
-  kernels.resize(program->kernels.size());
   StreamLimits limits;
-  limits.arguments = 1;
-  limits.sizes = std::max<int>(1, int(schedule->sizes.size()));
-  for (const Command &command : schedule->commands) {
-    if (command.kind != Command::Kind::Launch)
-      continue;
-    limits.arguments = std::max(limits.arguments, int(command.buffers.size()));
-    if (kernels[command.kernel])
-      continue;
-    Result<KernelHandle> found = module->find(program->kernels[command.kernel]);
-    if (!found.ok())
-      return Error{found.message()};
-    kernels[command.kernel] = *found;
-  }
-  launchArguments.resize(limits.arguments);
-
-  for (std::unique_ptr<Stream> &stream : streams) {
-    Result<std::unique_ptr<Stream>> made = device->createStream(limits);
-    if (!made.ok())
-      return Error{made.message()};
-    stream = std::move(*made);
-  }
-  if (Status status = createEvents(*device, events, schedule->numEvents);
-      !status.ok())
+  if (Status status = prepareKernels(limits); !status.ok())
     return status;
-  std::vector<std::unique_ptr<Event>> single;
-  if (Status status = createEvents(*device, single, 2); !status.ok())
+  if (Status status = prepareStreams(limits); !status.ok())
     return status;
-  origin = std::move(single[0]);
-  poisoned = std::move(single[1]);
-  if (options.measure) {
-    size_t count = schedule->commands.size();
-    times.resize(count);
-    for (auto *list : {&starts, &ends})
-      if (Status status = createEvents(*device, *list, count); !status.ok())
-        return status;
-  }
+  countWork();
   planPoison();
 
   if (!pool)
@@ -132,17 +183,14 @@ Status Step::bind(const std::string &name, void *pointer, int64_t bytes) {
     return Error{"tensor '" + name + "': expected " +
                  std::to_string(impl->externalBytes[index]) + " bytes (" +
                  external.type.str() + "), got " + std::to_string(bytes)};
-  int64_t element = bytesOf(external.type.dtype);
-  if (reinterpret_cast<uintptr_t>(pointer) % element != 0)
+  int64_t alignment =
+      std::max(bytesOf(external.type.dtype), impl->device->tensorAlignment());
+  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
     return Error{"tensor '" + name + "': expected a pointer aligned to " +
-                 std::to_string(element) + " bytes"};
+                 std::to_string(alignment) + " bytes"};
   impl->bindingsChanged |= impl->bound[index] != pointer;
   impl->bound[index] = pointer;
   return {};
-}
-
-static bool belongsToBackward(ExternalKind kind) {
-  return kind == ExternalKind::OutputGradient || kind == ExternalKind::Gradient;
 }
 
 static bool isWritten(ExternalKind kind) {
@@ -152,7 +200,7 @@ static bool isWritten(ExternalKind kind) {
 Status StepImpl::takeBindings(Lease &lease, bool backward) const {
   for (size_t i = 0; i < bound.size(); ++i) {
     const External &external = schedule->externals[i];
-    if (belongsToBackward(external.kind) != backward)
+    if (isForwards(external.kind) == backward)
       continue;
     if (!bound[i])
       return Error{"tensor '" + external.name + "' (" + external.type.str() +
@@ -214,8 +262,7 @@ Result<OpenForward> Step::forward() {
   if (status.ok())
     status = impl->poisonStart(**lease, /*backward=*/false);
   if (status.ok())
-    status =
-        impl->issue(**lease, /*backward=*/false, impl->counts.forwardSeconds);
+    status = impl->issue(**lease, Entry::Forward);
   if (!status.ok())
     return Error{"forward: " + status.message()};
   ++impl->counts.forwards;
@@ -238,8 +285,7 @@ Status Step::backward(OpenForward &forward) {
     return Error{"backward: " + status.message()};
   status = impl->poisonStart(lease, /*backward=*/true);
   if (status.ok())
-    status =
-        impl->issue(lease, /*backward=*/true, impl->counts.backwardSeconds);
+    status = impl->issue(lease, Entry::Backward);
   forward.drop();
   if (!status.ok())
     return Error{"backward: " + status.message()};
@@ -247,7 +293,36 @@ Status Step::backward(OpenForward &forward) {
   return {};
 }
 
+/// The lease is the caller's to give back.
+Status StepImpl::runWhole(Lease &lease) {
+  for (bool backward : {false, true}) {
+    Status status = takeBindings(lease, backward);
+    if (status.ok())
+      status = poisonStart(lease, backward);
+    if (!status.ok())
+      return status;
+  }
+  return issue(lease, Entry::Whole);
+}
+
 Status Step::run() {
+  if (impl->mayReplay) {
+    if (Status status = impl->checkOverlaps(); !status.ok())
+      return status;
+    Result<Lease *> lease = impl->open();
+    if (!lease.ok())
+      return Error{lease.message()};
+    OpenForward handle;
+    handle.step = impl;
+    handle.lease = *lease;
+    if (impl->replays(**lease)) {
+      if (Status status = impl->runWhole(**lease); !status.ok())
+        return Error{"step: " + status.message()};
+      ++impl->counts.forwards;
+      ++impl->counts.backwards;
+      return {};
+    }
+  }
   Result<OpenForward> open = forward();
   if (!open.ok())
     return Error{open.message()};

@@ -43,6 +43,12 @@ struct StepOptions {
   Poison poison = Poison::None;
   /// Take the time of every command (`Step::times`).
   bool measure = false;
+  /// Record the commands once and issue them by one call from then on, where
+  /// the device can: per forward, per backward, and as one whole in
+  /// `Step::run`. They are recorded again when a tensor was bound elsewhere or
+  /// host memory changed. Never with `measure`, `Poison::Freed` or host memory
+  /// that could not be pinned.
+  bool graph = false;
   /// Host memory to share with other steps of the same device; without one
   /// the step has its own.
   std::shared_ptr<PinnedPool> pool;
@@ -64,10 +70,15 @@ struct StepStatistics {
   int64_t openForwards = 0;
   /// Since the step was made, failed calls not counted.
   int64_t forwards = 0, backwards = 0;
-  /// Enqueued since the step was made.
+  /// Since the step was made, failed calls not counted.
   int64_t launches = 0, replayedOps = 0, copiedToHost = 0, copiedToDevice = 0;
-  /// Of the last call of each, without opening and closing.
+  /// Entry points issued as a recording, and recordings made or updated.
+  int64_t graphRuns = 0, graphRecordings = 0;
+  /// The device's time of the last call of each, from its first command to its
+  /// last on any stream.
   double forwardSeconds = 0, backwardSeconds = 0;
+  /// The host's time of enqueuing the last call.
+  double issueSeconds = 0;
 };
 
 /// A forward whose backward is still to come. It holds an arena and host
@@ -103,10 +114,11 @@ public:
                              const StepOptions &options = {});
 
   /// Binds one of `schedule().externals` to device memory of the caller, which
-  /// must hold exactly the tensor's bytes, dense, aligned to its elements. A
-  /// forward takes the states, inputs, parameters and outputs that are bound
-  /// when it is called, also for its backward; a backward takes the gradients
-  /// that are bound when it is called. The memory must live until then.
+  /// must hold exactly the tensor's bytes, dense, aligned to its elements and
+  /// as the device asks (`Device::tensorAlignment`). A forward takes the
+  /// states, inputs, parameters and outputs that are bound when it is called,
+  /// also for its backward; a backward takes the gradients that are bound when
+  /// it is called. The memory must live until then.
   Status bind(const std::string &name, void *pointer, int64_t bytes);
 
   /// Runs the forward. Fails when a tensor is not bound or when two that are
@@ -116,7 +128,7 @@ public:
   /// or not. Fails on one that was consumed or dropped before, or that belongs
   /// to another step.
   Status backward(OpenForward &forward);
-  /// Forward and backward.
+  /// Forward and backward; one recording under `StepOptions::graph`.
   Status run();
 
   const Schedule &schedule() const;
@@ -126,6 +138,11 @@ public:
   /// `StepOptions::measure`: start and end of every command in seconds since
   /// the last forward began, the time between forward and backward left out.
   const std::vector<std::pair<double, double>> &times() const;
+  /// Seconds of command `index`, one launch, fill or copy of the schedule when
+  /// it runs `repeats` times back to back and alone, by events of the device.
+  /// Every tensor must be bound. What it reads is what the last run left in the
+  /// arena, what it writes is lost with it.
+  Result<double> timeCommand(int index, int64_t repeats);
 
 private:
   explicit Step(std::shared_ptr<StepImpl> impl) : impl(std::move(impl)) {}

@@ -224,7 +224,7 @@ void Validator::checkFunction(const GpuFunction &function) {
            std::to_string(found));
   };
   number("threads", function.threads, 1, 1024);
-  number("cluster", function.cluster, 1, 16);
+  number("cluster", function.cluster, 1, 8);
   number("shared bytes", function.sharedBytes, 0, 1 << 20);
   if (function.ptx.empty())
     fail("PTX of " + in, "a text", "none");

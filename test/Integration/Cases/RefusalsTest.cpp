@@ -212,7 +212,7 @@ TEST(Refusals, ArtifactsThatAreDamaged) {
   ++other[4];
   TemporaryFile version("version.ckpt", other);
   refuses(version.path + " --dim image=4 --plan-only",
-          version.path + ": expected artifact version 1, found 2; compile it "
+          version.path + ": expected artifact version 2, found 3; compile it "
                          "again with this version's ckpt-compile");
 }
 

@@ -48,9 +48,9 @@ Result<double> HostDevice::secondsBetween(const Event &from, const Event &to) {
   return std::chrono::duration<double>(b.reachedAt() - a.reachedAt()).count();
 }
 
-Result<std::unique_ptr<Module>> HostDevice::loadModule(const uint8_t *object,
-                                                       size_t size) {
-  return loadHostModule(*this, object, size);
+Result<std::unique_ptr<Module>>
+HostDevice::loadModule(std::shared_ptr<const Program> program) {
+  return loadHostModule(*this, *program);
 }
 
 Result<void *> HostDevice::allocate(int64_t bytes) {

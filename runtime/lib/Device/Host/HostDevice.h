@@ -69,8 +69,8 @@ public:
   createStream(const StreamLimits &limits) override;
   Result<std::unique_ptr<Event>> createEvent() override;
   Result<double> secondsBetween(const Event &from, const Event &to) override;
-  Result<std::unique_ptr<Module>> loadModule(const uint8_t *object,
-                                             size_t size) override;
+  Result<std::unique_ptr<Module>>
+  loadModule(std::shared_ptr<const Program> program) override;
   Result<void *> allocate(int64_t bytes) override;
   void free(void *device, int64_t bytes) override;
   Result<void *> allocateHost(int64_t bytes, bool pinned) override;
@@ -91,8 +91,8 @@ private:
 };
 
 /// A shared object in memory, opened without a file left behind.
-Result<std::unique_ptr<Module>>
-loadHostModule(const HostDevice &device, const uint8_t *object, size_t size);
+Result<std::unique_ptr<Module>> loadHostModule(const HostDevice &device,
+                                               const Program &program);
 
 } // namespace ckpt::rt
 

@@ -19,8 +19,9 @@ class HostModule : public Module {
 public:
   explicit HostModule(const HostDevice &device) : device(device) {}
   ~HostModule() override;
-  Status load(const uint8_t *object, size_t size);
-  Result<KernelHandle> find(const Kernel &kernel) override;
+  Status load(const std::vector<uint8_t> &object);
+  Result<KernelHandle> find(const Kernel &kernel, const SizeValues &sizes,
+                            const std::vector<std::string> &names) override;
 
 private:
   const HostDevice &device;
@@ -41,29 +42,32 @@ HostModule::~HostModule() {
     close(descriptor);
 }
 
-Status HostModule::load(const uint8_t *object, size_t size) {
+Status HostModule::load(const std::vector<uint8_t> &object) {
   descriptor = memfd_create("ckpt-kernels", MFD_CLOEXEC);
   if (descriptor < 0)
     return Error{std::string("kernel object: memfd_create failed: ") +
                  std::strerror(errno)};
-  for (size_t written = 0; written < size;) {
-    ssize_t count = write(descriptor, object + written, size - written);
+  for (size_t written = 0; written < object.size();) {
+    ssize_t count =
+        write(descriptor, object.data() + written, object.size() - written);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
-      return Error{"kernel object: cannot write " + std::to_string(size) +
+      return Error{"kernel object: cannot write " +
+                   std::to_string(object.size()) +
                    " bytes to memory: " + std::strerror(errno)};
     written += count;
   }
   std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return Error{"kernel object of " + std::to_string(size) +
+    return Error{"kernel object of " + std::to_string(object.size()) +
                  " bytes: cannot load it: " + dlerror()};
   return {};
 }
 
-Result<KernelHandle> HostModule::find(const Kernel &kernel) {
+Result<KernelHandle> HostModule::find(const Kernel &kernel, const SizeValues &,
+                                      const std::vector<std::string> &) {
   if (const auto *function = device.findRegistered(kernel.symbol))
     return static_cast<KernelHandle>(function);
   if (!library)
@@ -84,11 +88,14 @@ Result<KernelHandle> HostModule::find(const Kernel &kernel) {
 }
 
 Result<std::unique_ptr<Module>>
-ckpt::rt::loadHostModule(const HostDevice &device, const uint8_t *object,
-                         size_t size) {
+ckpt::rt::loadHostModule(const HostDevice &device, const Program &program) {
+  if (program.target != "host")
+    return Error{"host device: expected a program for target host, found one "
+                 "for target " +
+                 program.target};
   auto module = std::make_unique<HostModule>(device);
-  if (size != 0) {
-    Status loaded = module->load(object, size);
+  if (!program.object.empty()) {
+    Status loaded = module->load(program.object);
     if (!loaded.ok())
       return Error{loaded.message()};
   }
