@@ -118,7 +118,9 @@ FailureOr<rt::Program> Compile::lower() {
   plan.pinMemoryMaxBuckets = textOf(controls.pinMemoryMaxBuckets);
   plan.menu = true;
   PassManager pm(&context);
-  buildSelectPipeline(pm);
+  SelectPassOptions select;
+  select.target = options.target;
+  buildSelectPipeline(pm, select);
   buildPlanPipeline(pm, plan);
   if (failed(pm.run(*module)))
     return failure();

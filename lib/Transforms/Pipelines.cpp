@@ -13,8 +13,10 @@ using namespace mlir;
 using namespace ckpt;
 
 namespace {
-/// The controls, as `ckpt-plan` has them.
+/// The target, as `ckpt-select`, and the controls, as `ckpt-plan` has them.
 struct ControlOptions : public PassPipelineOptions<ControlOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("host or nvptx"),
+                             llvm::cl::init("host")};
   Option<std::string> backend{
       *this, "backend",
       llvm::cl::desc("none, torch, torch-ffn, unsloth or unsloth-ffn"),
@@ -42,14 +44,15 @@ struct ControlOptions : public PassPipelineOptions<ControlOptions> {
 };
 } // namespace
 
-void ckpt::buildSelectPipeline(OpPassManager &pm) {
+void ckpt::buildSelectPipeline(OpPassManager &pm,
+                               const SelectPassOptions &options) {
   // Level 1: nothing but blocks and stacks.
   pm.addPass(createVerifyBlocksPass());
   // Level 2: a forward and a backward per block kind, and what may cross.
   pm.addPass(createDifferentiatePass());
   pm.addPass(createVerifyStepsPass());
   // Level 3: ops become launches of kernels; planning sees what will run.
-  pm.addPass(createSelectPass());
+  pm.addPass(createSelectPass(options));
   pm.addPass(createVerifySelectedPass());
 }
 
@@ -70,6 +73,8 @@ void ckpt::registerPipelines() {
   PassPipelineRegistration<ControlOptions>(
       "ckpt-pipeline", "From block IR to a planned step",
       [](OpPassManager &pm, const ControlOptions &options) {
+        SelectPassOptions select;
+        select.target = options.target;
         PlanPassOptions plan;
         plan.backend = options.backend;
         plan.interval = options.interval;
@@ -79,7 +84,7 @@ void ckpt::registerPipelines() {
         plan.pinMemoryMaxBuckets = options.pinMemoryMaxBuckets;
         plan.menu = options.menu;
         plan.blocks = options.blocks;
-        buildSelectPipeline(pm);
+        buildSelectPipeline(pm, select);
         buildPlanPipeline(pm, plan);
       });
 }

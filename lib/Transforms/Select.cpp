@@ -286,14 +286,22 @@ static LogicalResult checkOps(StepOp step) {
 
 void SelectPass::runOnOperation() {
   ModuleOp module = getOperation();
+  if (target != "host" && target != "nvptx") {
+    module.emitError() << "target: expected host or nvptx, found '" << target
+                       << "'";
+    return signalPassFailure();
+  }
   auto steps = llvm::to_vector(module.getOps<StepOp>());
   for (StepOp step : steps)
     if (failed(checkOps(step)))
       return signalPassFailure();
   if (steps.empty())
     return;
-  HostTargetInfo target;
-  KernelTable kernels(module, steps.front(), target);
+  HostTargetInfo host;
+  NvptxTargetInfo nvptx;
+  KernelTable kernels(module, steps.front(),
+                      target == "host" ? static_cast<TargetInfo &>(host)
+                                       : nvptx);
   llvm::MapVector<KernelOp, SetVector<StringRef>> casts;
   for (StepOp step : steps) {
     selectRegion(step.getForward().front(), "f", /*keepScopes=*/true, kernels);

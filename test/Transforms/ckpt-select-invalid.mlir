@@ -1,8 +1,10 @@
-// What selection refuses: a step that is selected already.
+// What selection refuses: a step that is selected already, an unknown target.
 //
 // RUN: not ckpt-opt %S/Inputs/mlp.mlir --ckpt-select 2>&1 | FileCheck %s
 // RUN: ckpt-opt %s --ckpt-select --verify-diagnostics
+// RUN: not ckpt-opt %s --ckpt-select=target=cuda 2>&1 | FileCheck %s --check-prefix=TARGET
 
+// TARGET: error: target: expected host or nvptx, found 'cuda'
 // CHECK: error: 'ckpt.launch' op expected tensor ops, saves and loads in a step that is not selected yet
 
 ckpt.size @n

@@ -40,6 +40,12 @@ public:
   rt::Size workspaceBytes(KernelOp kernel) const override;
 };
 
+/// Code for NVIDIA GPUs, see lib/Conversion/CkptToNVVM.
+class NvptxTargetInfo : public TargetInfo {
+public:
+  rt::Size workspaceBytes(KernelOp kernel) const override;
+};
+
 } // namespace ckpt
 
 #endif // CKPT_CONVERSION_TARGETINFO_H

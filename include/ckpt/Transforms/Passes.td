@@ -78,7 +78,7 @@ def SelectPass : Pass<"ckpt-select", "::mlir::ModuleOp"> {
     launch has an id, `f0`, `f1`, ... in the forward and `b0`, `b1`, ... in the
     backward, and every kernel its class, workspace and costs. Which ops share a
     kernel depends on their structure alone: not on the target, the sizes or a
-    fate. Views and widening casts are in the kernels of their readers; what no
+    fate. The `target` (`host` or `nvptx`) says how much workspace a kernel needs. Views and widening casts are in the kernels of their readers; what no
     reader can take as strides is copied. A factor on the operand of a
     contraction is applied to its result. Ops of different boundary regions stay
     apart in the forward, so that a region can run again by itself. A running
@@ -103,6 +103,9 @@ def SelectPass : Pass<"ckpt-select", "::mlir::ModuleOp"> {
 
     (test/Transforms/ckpt-select.mlir).
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"", "host or nvptx">,
+  ];
   let dependentDialects = ["::ckpt::CkptDialect"];
 }
 

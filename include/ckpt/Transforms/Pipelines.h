@@ -12,13 +12,14 @@
 namespace ckpt {
 
 /// From block IR to selected steps: differentiate, select, with their checks.
-void buildSelectPipeline(mlir::OpPassManager &pm);
+void buildSelectPipeline(mlir::OpPassManager &pm,
+                         const SelectPassOptions &options = {});
 
 /// From selected steps to an ordered table of filled variants.
 void buildPlanPipeline(mlir::OpPassManager &pm, const PlanPassOptions &options);
 
 /// Registers `--ckpt-pipeline`, both of them one after the other, with the
-/// options of `ckpt-plan`.
+/// options of `ckpt-select` and `ckpt-plan`.
 void registerPipelines();
 
 } // namespace ckpt
