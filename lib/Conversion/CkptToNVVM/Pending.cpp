@@ -12,15 +12,8 @@ using namespace ckpt::nvptx;
       KernelOp kernel, const Options &, Code &) {                              \
     return kernel.emitError("no GPU kernels of this class yet: " #NAME);       \
   }
-CKPT_PENDING(Gemm)
-CKPT_PENDING(AttentionForward)
-CKPT_PENDING(AttentionBackward)
 CKPT_PENDING(RowWise)
 
-__attribute__((weak)) rt::Size
-ckpt::nvptx::attentionBackwardWorkspace(KernelOp) {
-  return 0;
-}
 __attribute__((weak)) rt::Size ckpt::nvptx::rowWiseWorkspace(KernelOp) {
   return 0;
 }
