@@ -129,6 +129,8 @@ FailureOr<rt::Program> Compile::lower() {
     return failure();
   program->defaults = controls;
   program->target = options.target;
+  program->deterministic =
+      options.target == "host" || options.nvptx.deterministic;
   return program;
 }
 

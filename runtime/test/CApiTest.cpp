@@ -25,8 +25,8 @@
 using namespace ckpt::rt;
 
 extern "C" int c_sees_the_same_structs(size_t options, size_t tensor,
-                                       size_t costs, size_t step,
-                                       size_t statistics);
+                                       size_t costs, size_t command,
+                                       size_t step, size_t statistics);
 
 namespace {
 
@@ -173,8 +173,8 @@ void expectRight(Tensors &t) {
 TEST_F(CApiTest, HeaderIsC) {
   EXPECT_TRUE(c_sees_the_same_structs(
       sizeof(ckpt_rt_plan_options), sizeof(ckpt_rt_tensor),
-      sizeof(ckpt_rt_costs), sizeof(ckpt_rt_step_options),
-      sizeof(ckpt_rt_statistics)));
+      sizeof(ckpt_rt_costs), sizeof(ckpt_rt_command),
+      sizeof(ckpt_rt_step_options), sizeof(ckpt_rt_statistics)));
 }
 
 TEST_F(CApiTest, ProgramListsItsSizes) {
@@ -251,6 +251,101 @@ TEST_F(CApiTest, RunsRightAndBitEqualUnderEveryBackend) {
       EXPECT_EQ(costs.host_bytes,
                 offloads ? (interval == 2 ? 2 : 4) * state : 0);
     }
+}
+
+TEST_F(CApiTest, DeviceMemoryIsLentAndCopied) {
+  void *memory = &memory;
+  EXPECT_EQ(ckpt_rt_device_allocate(device, 0, &memory), 0);
+  EXPECT_EQ(memory, nullptr);
+  ASSERT_EQ(ckpt_rt_device_allocate(device, 6, &memory), 0);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 256, 0u);
+  char back[6] = {};
+  EXPECT_EQ(ckpt_rt_device_copy_to(device, memory, "bytes", 6), 0);
+  EXPECT_EQ(ckpt_rt_device_copy_from(device, back, memory, 6), 0);
+  EXPECT_STREQ(back, "bytes");
+  EXPECT_NE(ckpt_rt_device_copy_from(device, nullptr, memory, 6), 0);
+  EXPECT_NE(ckpt_rt_device_copy_to(device, memory, back, -1), 0);
+  EXPECT_NE(message().find("at least 0"), std::string::npos);
+  EXPECT_NE(ckpt_rt_device_allocate(nullptr, 6, &memory), 0);
+  ckpt_rt_device_free(device, memory, 6);
+  ckpt_rt_device_free(nullptr, nullptr, 0);
+  int64_t bytes = 0;
+  EXPECT_EQ(ckpt_rt_device_bytes_in_use(device, &bytes), 0);
+  EXPECT_EQ(bytes, CKPT_RT_UNSET);
+  EXPECT_NE(ckpt_rt_device_bytes_in_use(device, nullptr), 0);
+}
+
+/// The host has no graphs: the option is heard and nothing else happens.
+TEST_F(CApiTest, GraphsAreWhereTheDeviceHasThem) {
+  PlanHandle planned = plan("unsloth");
+  auto given = sized<ckpt_rt_step_options>();
+  given.graph = 1;
+  StepHandle step;
+  ASSERT_EQ(ckpt_rt_step_create(planned, device, &given, &step), 0);
+  Tensors tensors = tensorsOf(planned);
+  bind(step, tensors);
+  ASSERT_EQ(ckpt_rt_step_run(step), 0) << message();
+  expectRight(tensors);
+  auto statistics = sized<ckpt_rt_statistics>();
+  ASSERT_EQ(ckpt_rt_step_statistics(step, &statistics), 0);
+  EXPECT_EQ(statistics.graph_runs, 0);
+  EXPECT_EQ(statistics.graph_recordings, 0);
+  EXPECT_GT(statistics.issue_seconds, 0);
+}
+
+TEST_F(CApiTest, CommandsAreListedMeasuredAndTimedAlone) {
+  PlanHandle planned = plan("unsloth");
+  auto given = sized<ckpt_rt_step_options>();
+  given.measure = 1;
+  StepHandle step;
+  ASSERT_EQ(ckpt_rt_step_create(planned, device, &given, &step), 0);
+  Tensors tensors = tensorsOf(planned);
+  double seconds = 0;
+  EXPECT_NE(ckpt_rt_step_time_command(step, 0, 1, &seconds), 0);
+  EXPECT_NE(message().find("not bound"), std::string::npos);
+  bind(step, tensors);
+  ASSERT_EQ(ckpt_rt_step_run(step), 0) << message();
+
+  size_t count = ckpt_rt_plan_num_commands(planned), launches = 0;
+  int64_t copied = 0;
+  double last[3] = {}, end = 0;
+  for (size_t i = 0; i < count; ++i) {
+    auto command = sized<ckpt_rt_command>();
+    ASSERT_EQ(ckpt_rt_plan_command(planned, i, &command), 0);
+    EXPECT_EQ(command.kernel != nullptr, command.kind == CKPT_RT_LAUNCH);
+    launches += command.kind == CKPT_RT_LAUNCH;
+    copied += command.kind == CKPT_RT_COPY_OUT ? command.bytes : 0;
+    end = std::max(end, command.end_seconds);
+    double began = 0, ended = 0;
+    ASSERT_EQ(ckpt_rt_step_command_times(step, i, &began, &ended), 0);
+    EXPECT_GE(began, last[command.stream]);
+    EXPECT_GE(ended, began);
+    last[command.stream] = ended;
+    bool isEvent =
+        command.kind == CKPT_RT_RECORD || command.kind == CKPT_RT_WAIT;
+    EXPECT_EQ(ckpt_rt_step_time_command(step, i, 3, &seconds) != 0, isEvent)
+        << message();
+    EXPECT_GT(seconds, 0);
+  }
+  EXPECT_GT(launches, 2u * blocks);
+  auto costs = sized<ckpt_rt_costs>();
+  ASSERT_EQ(ckpt_rt_plan_costs(planned, &costs), 0);
+  EXPECT_EQ(copied, costs.copied_to_host);
+  EXPECT_DOUBLE_EQ(end, costs.seconds);
+  EXPECT_NE(ckpt_rt_step_time_command(step, 0, 0, &seconds), 0);
+  EXPECT_NE(message().find("repeats"), std::string::npos);
+  // What was timed alone leaves the step as it was.
+  ASSERT_EQ(ckpt_rt_step_run(step), 0) << message();
+  expectRight(tensors);
+
+  auto command = sized<ckpt_rt_command>();
+  EXPECT_NE(ckpt_rt_plan_command(planned, count, &command), 0);
+  EXPECT_NE(ckpt_rt_step_time_command(step, count, 1, &seconds), 0);
+  EXPECT_NE(ckpt_rt_step_command_times(step, count, &seconds, &seconds), 0);
+  StepHandle other;
+  ASSERT_EQ(ckpt_rt_step_create(planned, device, nullptr, &other), 0);
+  EXPECT_NE(ckpt_rt_step_command_times(other, 0, &seconds, &seconds), 0);
+  EXPECT_NE(message().find("measure"), std::string::npos);
 }
 
 TEST_F(CApiTest, ForwardsMayBeOpenAndHandlesGoInAnyOrder) {
@@ -360,6 +455,7 @@ TEST_F(CApiTest, NullIsAnErrorAndDestroyTakesIt) {
   EXPECT_NE(ckpt_rt_plan_create(program, nullptr, &made), 0);
   EXPECT_NE(ckpt_rt_plan_tensor(nullptr, 0, nullptr), 0);
   EXPECT_NE(ckpt_rt_plan_costs(nullptr, nullptr), 0);
+  EXPECT_NE(ckpt_rt_plan_command(nullptr, 0, nullptr), 0);
   EXPECT_NE(ckpt_rt_device_create(nullptr, nullptr), 0);
   EXPECT_NE(ckpt_rt_step_create(nullptr, device, nullptr, &step), 0);
   EXPECT_NE(ckpt_rt_step_bind(nullptr, "x", nullptr, 0), 0);
@@ -367,6 +463,9 @@ TEST_F(CApiTest, NullIsAnErrorAndDestroyTakesIt) {
   EXPECT_NE(ckpt_rt_step_backward(nullptr, nullptr), 0);
   EXPECT_NE(ckpt_rt_step_run(nullptr), 0);
   EXPECT_NE(ckpt_rt_step_statistics(nullptr, nullptr), 0);
+  EXPECT_NE(ckpt_rt_step_command_times(nullptr, 0, nullptr, nullptr), 0);
+  EXPECT_NE(ckpt_rt_step_time_command(nullptr, 0, 1, nullptr), 0);
+  EXPECT_EQ(ckpt_rt_plan_num_commands(nullptr), 0u);
   EXPECT_EQ(ckpt_rt_program_num_sizes(nullptr), 0u);
   EXPECT_EQ(ckpt_rt_plan_num_tensors(nullptr), 0u);
   EXPECT_NE(message().find("null"), std::string::npos);

@@ -46,6 +46,10 @@ rt::Result<std::vector<uint8_t>> compile(const Options &options,
   ckpt_compile_options compileOptions;
   init(&compileOptions);
   compileOptions.plan_only = options.planOnly;
+  if (!options.target.empty())
+    compileOptions.target = options.target.c_str();
+  compileOptions.deterministic = options.deterministic;
+  compileOptions.cubin = CKPT_CUBIN_IF_POSSIBLE;
   compileOptions.diagnostic = printDiagnostic;
   Progress progress("compiling " + options.file);
   compileOptions.progress = passProgress;
@@ -84,6 +88,14 @@ rt::Result<Loaded> run::load(const Options &options) {
       rt::deserialize(loaded.artifact.data(), loaded.artifact.size());
   if (!program.ok())
     return rt::Error{file + ": " + program.message()};
+  if (!options.target.empty() && options.target != program->target)
+    return rt::Error{file + ": expected an artifact for target " +
+                     options.target + ", found one for " + program->target +
+                     "; leave --target out or compile it again"};
+  if (options.deterministic && !program->deterministic)
+    return rt::Error{file + ": expected an artifact that gives the same bits "
+                            "every time, found another; compile it again with "
+                            "--deterministic"};
   loaded.program = std::make_shared<rt::Program>(std::move(*program));
   return loaded;
 }

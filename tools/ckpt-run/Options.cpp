@@ -44,7 +44,8 @@ constexpr const char *examples =
 /// As text, so that what is no number is refused in our words.
 struct Texts {
   std::string backend, interval, segmentStride, pinMemoryMaxBuckets;
-  std::string blocks, steps, seed, report;
+  std::string blocks, steps, repeat, seed, report;
+  bool noGraph = false;
   std::vector<std::string> dims;
 };
 
@@ -88,9 +89,10 @@ rt::Status parseDims(const std::vector<std::string> &dims,
 }
 
 rt::Status parseRun(const Texts &texts, Options &options) {
-  std::optional<int64_t> steps, seed;
+  std::optional<int64_t> steps, repeat, seed;
   for (auto [flag, text, value] :
        {std::tuple{"--steps", &texts.steps, &steps},
+        std::tuple{"--repeat", &texts.repeat, &repeat},
         std::tuple{"--seed", &texts.seed, &seed},
         std::tuple{"--blocks", &texts.blocks, &options.blocks}})
     if (rt::Status status = optionalInteger(flag, *text, *value); !status.ok())
@@ -98,6 +100,14 @@ rt::Status parseRun(const Texts &texts, Options &options) {
   options.steps = steps.value_or(1);
   if (options.steps < 1)
     return rt::Error{"--steps: expected at least 1, found " + texts.steps};
+  if (repeat.value_or(1) < 1)
+    return rt::Error{"--repeat: expected at least 1, found " + texts.repeat};
+  options.repeat = repeat.value_or(0);
+  options.graph = !texts.noGraph;
+  if (!options.target.empty() && options.target != "host" &&
+      options.target != "nvptx")
+    return rt::Error{"--target: expected host or nvptx, found " +
+                     options.target};
   if (seed.value_or(0) < 0)
     return rt::Error{"--seed: expected at least 0, found " + texts.seed};
   options.seed = uint64_t(seed.value_or(0));
@@ -109,6 +119,8 @@ rt::Status parseRun(const Texts &texts, Options &options) {
   // A flag that cannot act is an error.
   for (auto [flag, given] : {std::pair{"--check", options.check},
                              {"--steps", !texts.steps.empty()},
+                             {"--repeat", !texts.repeat.empty()},
+                             {"--no-graph", texts.noGraph},
                              {"--seed", !texts.seed.empty()},
                              {"--weights", !options.weights.empty()},
                              {"--inputs", !options.inputs.empty()},
@@ -181,6 +193,21 @@ void addOptions(CLI::App &app, Options &options, Texts &texts) {
   app.add_option("--steps", texts.steps,
                  "Repeat the step; all must give the same bits")
       ->group(group);
+  app.add_option("--repeat", texts.repeat,
+                 "Time N further steps, back to back after a warm-up; the time "
+                 "that is shown is their median, by the device")
+      ->group(group);
+  app.add_flag("--no-graph", texts.noGraph,
+               "On a GPU, issue every command of a step by itself and not all "
+               "as one CUDA graph")
+      ->group(group);
+  app.add_option("--target", options.target,
+                 "What block IR is compiled for: host, or nvptx for an NVIDIA "
+                 "GPU (H100, H200, GH200)")
+      ->group(group);
+  app.add_flag("--deterministic", options.deterministic,
+               "Compile for nvptx so that every run gives the same bits")
+      ->group(group);
   app.add_option("--seed", texts.seed,
                  "Seed of every tensor that no file gives, 0 when not given")
       ->group(group);
@@ -203,8 +230,8 @@ void addOptions(CLI::App &app, Options &options, Texts &texts) {
                "Plan and predict; compile no kernel and execute nothing")
       ->group(group);
   app.add_option("--profile", options.profile,
-                 "The machine that times are predicted for: host or h200")
-      ->capture_default_str()
+                 "The machine that times are predicted for: host or h200; the "
+                 "target's when not given")
       ->group(group);
   app.add_flag("--policies", options.policies,
                "A table of all policies: time, peak, host bytes, replayed ops")

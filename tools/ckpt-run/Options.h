@@ -31,13 +31,22 @@ struct Options {
   /// The first so many blocks of each stack.
   std::optional<int64_t> blocks;
 
+  /// `host` or `nvptx`, what block IR is compiled for; empty: as an artifact
+  /// says, block IR for the host.
+  std::string target;
+  bool deterministic = false;
+
   int64_t steps = 1;
+  /// Steps that are timed after those.
+  int64_t repeat = 0;
+  bool graph = true;
   uint64_t seed = 0;
   std::string weights, inputs, saveOutputs;
   bool check = false;
 
   bool planOnly = false, printSchedule = false, policies = false;
-  std::string profile = "host";
+  /// Empty: the one of the target.
+  std::string profile;
   bool json = false;
   std::string trace, picture;
 };

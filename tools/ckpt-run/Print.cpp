@@ -123,7 +123,20 @@ void printText(const Outcome &outcome) {
             << rt::formatSeconds(simulation.exposedSeconds) << "\n";
   if (report.measuredSeconds)
     std::cout << "          measured "
-              << rt::formatSeconds(*report.measuredSeconds) << " here\n";
+              << rt::formatSeconds(*report.measuredSeconds) << " here";
+  if (const std::optional<rt::Timing> &timing = report.timing)
+    std::cout << ", " << rt::formatSeconds(timing->least) << " to "
+              << rt::formatSeconds(timing->most) << " in " << timing->steps
+              << " steps, enqueued in " << rt::formatSeconds(timing->issue)
+              << (timing->isGraph ? " as a graph" : "");
+  if (report.measuredSeconds)
+    std::cout << "\n";
+  if (report.deviceBytes)
+    std::cout << "device    " << report.device << ", "
+              << rt::formatBytes(*report.deviceBytes) << " in use, "
+              << rt::formatBytes(*report.deviceBytesBeside) << " ("
+              << *report.deviceBytesBeside
+              << " bytes) of it beside arena and tensors\n";
   if (report.statistics) {
     const rt::PoolStatistics &pool = report.statistics->pool;
     std::cout << "touched   " << report.statistics->touched

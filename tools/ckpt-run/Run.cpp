@@ -6,12 +6,8 @@
 
 #include "Run.h"
 
-#include "Check.h"
-#include "Device/Host/HostDevice.h"
+#include "Execute.h"
 #include "Progress.h"
-#include "Tensors.h"
-
-#include <algorithm>
 
 using namespace ckpt;
 using namespace ckpt::run;
@@ -26,7 +22,9 @@ std::optional<Failure> plan(const Options &options, const Loaded &loaded,
   const rt::Program &program = *loaded.program;
   rt::RunReport &report = outcome.report;
   report.controls = controlsOf(options.controls, program.defaults);
-  rt::Result<rt::Profile> profile = rt::profileNamed(options.profile);
+  rt::Result<rt::Profile> profile = rt::profileNamed(
+      options.profile.empty() ? rt::defaultProfile(program.target)
+                              : options.profile);
   if (!profile.ok())
     return badInput(profile.message());
   report.profile = *profile;
@@ -59,77 +57,6 @@ std::optional<Failure> plan(const Options &options, const Loaded &loaded,
   return std::nullopt;
 }
 
-/// Steps with the same tensors must give the same bits and are each measured.
-std::optional<Failure> runSteps(const Options &options, rt::Step &step,
-                                std::vector<Tensor> &tensors,
-                                rt::RunReport &report) {
-  std::vector<double> seconds;
-  for (int64_t i = 0; i < options.steps; ++i) {
-    {
-      Progress progress("executing step " + std::to_string(i + 1) + " of " +
-                            std::to_string(options.steps),
-                        report.simulation.seconds);
-      if (rt::Status status = step.run(); !status.ok())
-        return failed(status.message());
-    }
-    rt::StepStatistics statistics = step.statistics();
-    seconds.push_back(statistics.forwardSeconds + statistics.backwardSeconds);
-    std::string digest = digestOf(tensors);
-    if (report.digest && *report.digest != digest)
-      return failed("step " + std::to_string(i + 1) + ": expected the bits " +
-                    *report.digest + " of the steps before, found " + digest);
-    report.digest = digest;
-  }
-  std::sort(seconds.begin(), seconds.end());
-  report.measuredSeconds = seconds[seconds.size() / 2];
-  report.statistics = step.statistics();
-  return std::nullopt;
-}
-
-std::optional<Failure> execute(const Options &options, const Loaded &loaded,
-                               Outcome &outcome) {
-  if (loaded.program->object.empty())
-    return badInput(options.file +
-                    ": expected kernels, found an artifact that was compiled "
-                    "for planning only; add --plan-only");
-  rt::Result<std::vector<Tensor>> tensors =
-      makeTensors(*outcome.schedule, options);
-  if (!tensors.ok())
-    return badInput(tensors.message());
-  rt::StepOptions stepOptions;
-  // What was touched is always measured; a check also proves that nothing is
-  // read after its life has ended.
-  stepOptions.poison = options.check ? rt::Poison::Freed : rt::Poison::Start;
-  stepOptions.measure = !options.trace.empty() || !options.picture.empty();
-  rt::Result<rt::Step> step =
-      rt::Step::create(loaded.program, outcome.schedule,
-                       std::make_shared<rt::HostDevice>(), stepOptions);
-  if (!step.ok())
-    return failed(step.message());
-  for (Tensor &tensor : *tensors)
-    if (rt::Status status =
-            step->bind(tensor.external.name, tensor.data.get(), tensor.bytes);
-        !status.ok())
-      return failed(status.message());
-  if (std::optional<Failure> failure =
-          runSteps(options, *step, *tensors, outcome.report))
-    return failure;
-  if (stepOptions.measure)
-    outcome.times = step->times();
-  if (!options.saveOutputs.empty())
-    if (rt::Status status = saveResults(*tensors, options.saveOutputs);
-        !status.ok())
-      return failed(status.message());
-  if (!options.check)
-    return std::nullopt;
-  rt::Result<std::vector<rt::CheckedTensor>> checked =
-      checkResults(loaded, options, *outcome.schedule, *tensors);
-  if (!checked.ok())
-    return failed(checked.message());
-  outcome.report.check = *checked;
-  return std::nullopt;
-}
-
 } // namespace
 
 std::optional<Failure> run::run(const Options &options, Outcome &outcome) {
@@ -148,7 +75,7 @@ std::optional<Failure> run::run(const Options &options, Outcome &outcome) {
     return failure;
   if (options.planOnly)
     return std::nullopt;
-  if (loaded->program->object.empty()) {
+  if (!loaded->program->hasCode()) {
     loaded = load(options);
     if (!loaded.ok())
       return badInput(loaded.message());

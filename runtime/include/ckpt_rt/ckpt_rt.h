@@ -25,8 +25,8 @@
 |* A step together with its forwards takes one thread at a time; different    *|
 |* steps are independent.                                                     *|
 |*                                                                            *|
-|* Blocking. Only ckpt_rt_step_forward, _backward and _run wait for a device; *|
-|* they return when everything they started is done.                          *|
+|* Blocking. ckpt_rt_step_forward, _backward, _run and _time_command return   *|
+|* when everything they started is done, and so do the copies of a device.    *|
 |*                                                                            *|
 |* Structs. The first member is the struct's size as the caller knows it; set *|
 |* it before every call that takes the struct. Later versions add members at  *|
@@ -84,6 +84,11 @@ CKPT_RT_EXPORT int ckpt_rt_program_load_file(const char *path,
 
 CKPT_RT_EXPORT void ckpt_rt_program_destroy(ckpt_rt_program *program);
 
+/** What it was compiled for: `host` (device `host`) or `nvptx` (device `cuda`);
+    null for null. */
+CKPT_RT_EXPORT const char *
+ckpt_rt_program_target(const ckpt_rt_program *program);
+
 /** How many named sizes the program has; 0 for null. */
 CKPT_RT_EXPORT size_t ckpt_rt_program_num_sizes(const ckpt_rt_program *program);
 
@@ -124,8 +129,9 @@ typedef struct ckpt_rt_plan_options {
   size_t num_sizes;
 } ckpt_rt_plan_options;
 
-/** Fills in the controls that the program was compiled with, all blocks,
-    profile `host` and no sizes; only `size` must be set before. */
+/** Fills in the controls that the program was compiled with, all blocks, the
+    profile of its target (`host`; `h200` for nvptx) and no sizes; only `size`
+    must be set before. */
 CKPT_RT_EXPORT int ckpt_rt_plan_options_init(const ckpt_rt_program *program,
                                              ckpt_rt_plan_options *options);
 
@@ -198,16 +204,91 @@ typedef struct ckpt_rt_costs {
 CKPT_RT_EXPORT int ckpt_rt_plan_costs(const ckpt_rt_plan *plan,
                                       ckpt_rt_costs *costs);
 
+typedef enum ckpt_rt_command_kind {
+  CKPT_RT_LAUNCH = 0,
+  CKPT_RT_FILL = 1,
+  CKPT_RT_COPY_OUT = 2,
+  CKPT_RT_COPY_IN = 3,
+  /** A point in a stream, and a stream that waits for one. */
+  CKPT_RT_RECORD = 4,
+  CKPT_RT_WAIT = 5
+} ckpt_rt_command_kind;
+
+typedef enum ckpt_rt_kernel_class {
+  CKPT_RT_GEMM = 0,
+  CKPT_RT_ATTENTION_FORWARD = 1,
+  CKPT_RT_ATTENTION_BACKWARD = 2,
+  CKPT_RT_ROW_WISE = 3
+} ckpt_rt_kernel_class;
+
+/** One command of the plan's schedule. */
+typedef struct ckpt_rt_command {
+  size_t size;
+  /** A ckpt_rt_command_kind. */
+  int kind;
+  /** 0 compute, 1 copies out, 2 copies in. */
+  int stream;
+  /** 0 in the forward, 1 in the backward. */
+  int backward;
+  /** Block of the step that it belongs to, or -1. */
+  int64_t block;
+  /** `f5`, `copy x`. */
+  const char *label;
+  /** Launches: the kernel's name, or null, and its ckpt_rt_kernel_class. */
+  const char *kernel;
+  int kernel_class;
+  /** Launches: floating-point operations; else 0. */
+  int64_t flops;
+  /** Launches: bytes read and written when every result is asked for; fills
+      and copies: the buffer's. */
+  int64_t bytes;
+  /** As predicted; the step begins at 0. */
+  double begin_seconds;
+  double end_seconds;
+} ckpt_rt_command;
+
+/** How many commands a step of this plan runs; 0 for null. */
+CKPT_RT_EXPORT size_t ckpt_rt_plan_num_commands(const ckpt_rt_plan *plan);
+
+/** One of them: the forward's, then the backward's. Fails when `index` is out
+    of range. */
+CKPT_RT_EXPORT int ckpt_rt_plan_command(const ckpt_rt_plan *plan, size_t index,
+                                        ckpt_rt_command *command);
+
 /*===----------------------------------------------------------------------===*\
 |* Device                                                                     *|
 \*===----------------------------------------------------------------------===*/
 
 /** Opens a device: `host` (threads of this process; device memory is any
-    memory of it). */
+    memory of it), `cuda` or `cuda:N` (an NVIDIA GPU of compute capability 9.0;
+    device memory is any memory of its primary context, such as a tensor of
+    PyTorch). Fails on a machine without one and says what was found. */
 CKPT_RT_EXPORT int ckpt_rt_device_create(const char *name,
                                          ckpt_rt_device **device);
 
 CKPT_RT_EXPORT void ckpt_rt_device_destroy(ckpt_rt_device *device);
+
+/** Device memory for callers that have none of their own, aligned for any
+    tensor; null for 0 bytes. Give it back by ckpt_rt_device_free, with its
+    bytes, before the device is destroyed. */
+CKPT_RT_EXPORT int ckpt_rt_device_allocate(ckpt_rt_device *device,
+                                           int64_t bytes, void **memory);
+CKPT_RT_EXPORT void ckpt_rt_device_free(ckpt_rt_device *device, void *memory,
+                                        int64_t bytes);
+
+/** Copies between the host and the device; done when they return. */
+CKPT_RT_EXPORT int ckpt_rt_device_copy_to(ckpt_rt_device *device,
+                                          void *device_to,
+                                          const void *host_from, int64_t bytes);
+CKPT_RT_EXPORT int ckpt_rt_device_copy_from(ckpt_rt_device *device,
+                                            void *host_to,
+                                            const void *device_from,
+                                            int64_t bytes);
+
+/** Bytes of the device's memory that are taken, by this process and others;
+    CKPT_RT_UNSET where the device does not say. */
+CKPT_RT_EXPORT int ckpt_rt_device_bytes_in_use(ckpt_rt_device *device,
+                                               int64_t *bytes);
 
 /*===----------------------------------------------------------------------===*\
 |* Step                                                                       *|
@@ -227,6 +308,11 @@ typedef struct ckpt_rt_step_options {
   int poison;
   /** A step on the same device whose host memory to share, or null. */
   const ckpt_rt_step *share_host_memory_with;
+  /** 0 or 1: take the time of every command, for ckpt_rt_step_command_times. */
+  int measure;
+  /** 0 or 1: record the commands once and issue them by one call, where the
+      device can (CUDA graphs). Not with `measure` or CKPT_RT_POISON_FREED. */
+  int graph;
 } ckpt_rt_step_options;
 
 /** Verifies the plan's schedule, loads its kernels and sets memory aside: one
@@ -283,7 +369,7 @@ typedef struct ckpt_rt_statistics {
   int64_t replayed_ops;
   int64_t copied_to_host;
   int64_t copied_to_device;
-  /** Of the last forward and backward. */
+  /** Of the last forward and backward, by the device. */
   double forward_seconds;
   double backward_seconds;
   /** Host memory that is held, of all steps that share it: pinned bytes,
@@ -295,10 +381,31 @@ typedef struct ckpt_rt_statistics {
   int64_t pool_misses;
   int64_t pool_pageable;
   int64_t pool_fallbacks;
+  /** Forwards, backwards and whole steps that ran as a recording, and how often
+      one was made or updated. */
+  int64_t graph_runs;
+  int64_t graph_recordings;
+  /** The host's time of enqueuing the last forward, backward or whole step. */
+  double issue_seconds;
 } ckpt_rt_statistics;
 
 CKPT_RT_EXPORT int ckpt_rt_step_statistics(const ckpt_rt_step *step,
                                            ckpt_rt_statistics *statistics);
+
+/** When a command of the last forward and backward began and ended, by events
+    of the device; the last forward began at 0, and the time between forward
+    and backward is left out. Fails on a step made without `measure`. */
+CKPT_RT_EXPORT int ckpt_rt_step_command_times(const ckpt_rt_step *step,
+                                              size_t index,
+                                              double *begin_seconds,
+                                              double *end_seconds);
+
+/** Runs a launch, a fill or a copy of the schedule alone, `repeats` times back
+    to back, waits, and gives the seconds of one by events of the device. Every
+    tensor must be bound; the results that the command writes are overwritten,
+    also those of the caller. */
+CKPT_RT_EXPORT int ckpt_rt_step_time_command(ckpt_rt_step *step, size_t index,
+                                             int64_t repeats, double *seconds);
 
 #ifdef __cplusplus
 }

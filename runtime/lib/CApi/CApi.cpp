@@ -12,12 +12,13 @@
 
 #include "ckpt_rt/ckpt_rt.h"
 
-#include "Device/Host/HostDevice.h"
+#include "Device/Devices.h"
 #include "Executor/Step.h"
 #include "Program/Artifact.h"
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 using namespace ckpt::rt;
 
@@ -127,6 +128,10 @@ int ckpt_rt_program_load_file(const char *path, ckpt_rt_program **program) {
 
 void ckpt_rt_program_destroy(ckpt_rt_program *program) { delete program; }
 
+const char *ckpt_rt_program_target(const ckpt_rt_program *program) {
+  return program ? program->program->target.c_str() : nullptr;
+}
+
 size_t ckpt_rt_program_num_sizes(const ckpt_rt_program *program) {
   return program ? program->program->sizes.size() : 0;
 }
@@ -163,7 +168,7 @@ int ckpt_rt_plan_options_init(const ckpt_rt_program *program,
   made.pin_memory_max_buckets =
       controls.pinMemoryMaxBuckets.value_or(CKPT_RT_UNSET);
   made.blocks = CKPT_RT_UNSET;
-  made.profile = "host";
+  made.profile = defaultProfile(program->program->target);
   if (!writeStruct(made, options))
     return failSize("ckpt_rt_plan_options", options->size, sizeof(made));
   return 0;
@@ -283,14 +288,17 @@ static ckpt_rt_dtype dtypeOf(DType dtype) {
   return CKPT_RT_F32;
 }
 
+static int failIndex(const char *what, size_t count, size_t index) {
+  return fail(std::string(what) + " index: expected less than " +
+              std::to_string(count) + ", got " + std::to_string(index));
+}
+
 int ckpt_rt_plan_tensor(const ckpt_rt_plan *plan, size_t index,
                         ckpt_rt_tensor *tensor) {
   if (!plan || !tensor)
     return failNull(plan ? "tensor" : "plan");
   if (index >= plan->shapes.size())
-    return fail("tensor index: expected less than " +
-                std::to_string(plan->shapes.size()) + ", got " +
-                std::to_string(index));
+    return failIndex("tensor", plan->shapes.size(), index);
   const External &external = plan->schedule->externals[index];
   ckpt_rt_tensor made = {};
   made.name = external.name.c_str();
@@ -328,6 +336,72 @@ int ckpt_rt_plan_costs(const ckpt_rt_plan *plan, ckpt_rt_costs *costs) {
   return 0;
 }
 
+size_t ckpt_rt_plan_num_commands(const ckpt_rt_plan *plan) {
+  return plan ? plan->schedule->commands.size() : 0;
+}
+
+static ckpt_rt_command_kind kindOf(Command::Kind kind) {
+  switch (kind) {
+  case Command::Kind::Launch:
+    return CKPT_RT_LAUNCH;
+  case Command::Kind::Fill:
+    return CKPT_RT_FILL;
+  case Command::Kind::CopyOut:
+    return CKPT_RT_COPY_OUT;
+  case Command::Kind::CopyIn:
+    return CKPT_RT_COPY_IN;
+  case Command::Kind::Record:
+    return CKPT_RT_RECORD;
+  case Command::Kind::Wait:
+    return CKPT_RT_WAIT;
+  }
+  return CKPT_RT_LAUNCH;
+}
+
+static ckpt_rt_kernel_class classOf(KernelClass cls) {
+  switch (cls) {
+  case KernelClass::Gemm:
+    return CKPT_RT_GEMM;
+  case KernelClass::AttentionForward:
+    return CKPT_RT_ATTENTION_FORWARD;
+  case KernelClass::AttentionBackward:
+    return CKPT_RT_ATTENTION_BACKWARD;
+  case KernelClass::RowWise:
+    return CKPT_RT_ROW_WISE;
+  }
+  return CKPT_RT_ROW_WISE;
+}
+
+int ckpt_rt_plan_command(const ckpt_rt_plan *plan, size_t index,
+                         ckpt_rt_command *command) {
+  if (!plan || !command)
+    return failNull(plan ? "command" : "plan");
+  const Schedule &schedule = *plan->schedule;
+  if (index >= schedule.commands.size())
+    return failIndex("command", schedule.commands.size(), index);
+  const Command &from = schedule.commands[index];
+  ckpt_rt_command made = {};
+  made.kind = kindOf(from.kind);
+  made.stream = int(from.stream);
+  made.backward = int(index) >= schedule.forwardEnd;
+  made.block = from.block;
+  made.label = from.label.c_str();
+  if (from.kind == Command::Kind::Launch) {
+    const Kernel &kernel = plan->program->kernels[from.kernel];
+    made.kernel = kernel.symbol.c_str();
+    made.kernel_class = classOf(kernel.cls);
+    made.flops = kernel.flops.evaluate(schedule.sizeValues).value_or(0);
+    made.bytes = kernel.trafficBytes.evaluate(schedule.sizeValues).value_or(0);
+  } else if (!from.buffers.empty()) {
+    made.bytes = schedule.buffers[from.buffers[0]].bytes;
+  }
+  std::tie(made.begin_seconds, made.end_seconds) =
+      plan->simulation.times[index];
+  if (!writeStruct(made, command))
+    return failSize("ckpt_rt_command", command->size, sizeof(made));
+  return 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Device
 //===----------------------------------------------------------------------===//
@@ -335,13 +409,70 @@ int ckpt_rt_plan_costs(const ckpt_rt_plan *plan, ckpt_rt_costs *costs) {
 int ckpt_rt_device_create(const char *name, ckpt_rt_device **device) {
   if (!name || !device)
     return failNull(name ? "device" : "name");
-  if (std::strcmp(name, "host") != 0)
-    return fail(std::string("device: expected host, got ") + name);
-  *device = new ckpt_rt_device{std::make_shared<HostDevice>()};
+  Result<std::shared_ptr<Device>> made = createDevice(name);
+  if (!made.ok())
+    return fail(made.message());
+  *device = new ckpt_rt_device{*made};
   return 0;
 }
 
 void ckpt_rt_device_destroy(ckpt_rt_device *device) { delete device; }
+
+int ckpt_rt_device_allocate(ckpt_rt_device *device, int64_t bytes,
+                            void **memory) {
+  if (!device || !memory)
+    return failNull(device ? "memory" : "device");
+  if (bytes < 0)
+    return fail("bytes: expected at least 0, got " + std::to_string(bytes));
+  Result<void *> made = device->device->allocate(bytes);
+  if (!made.ok())
+    return fail(made.message());
+  *memory = *made;
+  return 0;
+}
+
+void ckpt_rt_device_free(ckpt_rt_device *device, void *memory, int64_t bytes) {
+  if (device)
+    device->device->free(memory, bytes);
+}
+
+/// Enqueues by `copy` on a stream of its own and waits.
+template <typename Copy>
+static int copyNow(ckpt_rt_device *device, const void *to, const void *from,
+                   int64_t bytes, Copy copy) {
+  if (!device || (bytes && (!to || !from)))
+    return failNull(!device ? "device" : !to ? "to" : "from");
+  if (bytes < 0)
+    return fail("bytes: expected at least 0, got " + std::to_string(bytes));
+  Result<std::unique_ptr<Stream>> stream = device->device->createStream({});
+  if (!stream.ok())
+    return fail(stream.message());
+  Status status = copy(**stream);
+  if (status.ok())
+    status = (*stream)->synchronise();
+  return status.ok() ? 0 : fail(status.message());
+}
+
+int ckpt_rt_device_copy_to(ckpt_rt_device *device, void *device_to,
+                           const void *host_from, int64_t bytes) {
+  return copyNow(device, device_to, host_from, bytes, [&](Stream &stream) {
+    return stream.copyToDevice(device_to, host_from, bytes);
+  });
+}
+
+int ckpt_rt_device_copy_from(ckpt_rt_device *device, void *host_to,
+                             const void *device_from, int64_t bytes) {
+  return copyNow(device, host_to, device_from, bytes, [&](Stream &stream) {
+    return stream.copyToHost(host_to, device_from, bytes);
+  });
+}
+
+int ckpt_rt_device_bytes_in_use(ckpt_rt_device *device, int64_t *bytes) {
+  if (!device || !bytes)
+    return failNull(device ? "bytes" : "device");
+  *bytes = device->device->bytesInUse().value_or(CKPT_RT_UNSET);
+  return 0;
+}
 
 //===----------------------------------------------------------------------===//
 // Step
@@ -373,6 +504,8 @@ int ckpt_rt_step_create(const ckpt_rt_plan *plan, ckpt_rt_device *device,
     return fail("poison: expected 0 to 2, got " +
                 std::to_string(options.poison));
   stepOptions.poison = *poison;
+  stepOptions.measure = options.measure;
+  stepOptions.graph = options.graph;
   if (const ckpt_rt_step *other = options.share_host_memory_with) {
     if (other->device != device->device)
       return fail("share_host_memory_with: expected a step on the same device");
@@ -441,6 +574,9 @@ int ckpt_rt_step_statistics(const ckpt_rt_step *step,
   made.copied_to_device = counts.copiedToDevice;
   made.forward_seconds = counts.forwardSeconds;
   made.backward_seconds = counts.backwardSeconds;
+  made.graph_runs = counts.graphRuns;
+  made.graph_recordings = counts.graphRecordings;
+  made.issue_seconds = counts.issueSeconds;
   made.pool_pinned_bytes = counts.pool.pinnedBytes;
   made.pool_buckets = counts.pool.buckets;
   made.pool_hits = counts.pool.hits;
@@ -449,5 +585,34 @@ int ckpt_rt_step_statistics(const ckpt_rt_step *step,
   made.pool_fallbacks = counts.pool.fallbacks;
   if (!writeStruct(made, statistics))
     return failSize("ckpt_rt_statistics", statistics->size, sizeof(made));
+  return 0;
+}
+
+int ckpt_rt_step_command_times(const ckpt_rt_step *step, size_t index,
+                               double *begin_seconds, double *end_seconds) {
+  if (!step || !begin_seconds || !end_seconds)
+    return failNull(!step            ? "step"
+                    : !begin_seconds ? "begin_seconds"
+                                     : "end_seconds");
+  const std::vector<std::pair<double, double>> &times = step->step.times();
+  if (times.empty())
+    return fail("command times: expected a step made with `measure`");
+  if (index >= times.size())
+    return failIndex("command", times.size(), index);
+  std::tie(*begin_seconds, *end_seconds) = times[index];
+  return 0;
+}
+
+int ckpt_rt_step_time_command(ckpt_rt_step *step, size_t index, int64_t repeats,
+                              double *seconds) {
+  if (!step || !seconds)
+    return failNull(step ? "seconds" : "step");
+  size_t count = step->step.schedule().commands.size();
+  if (index >= count)
+    return failIndex("command", count, index);
+  Result<double> timed = step->step.timeCommand(int(index), repeats);
+  if (!timed.ok())
+    return fail(timed.message());
+  *seconds = *timed;
   return 0;
 }

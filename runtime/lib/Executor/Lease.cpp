@@ -10,15 +10,15 @@
 
 using namespace ckpt::rt;
 
-static int64_t allocatedBytes(const StepImpl &step) {
-  int64_t bytes = step.schedule->arenaBytes;
-  return step.options.poison == Poison::None ? bytes : bytes + arenaMargin;
+int64_t StepImpl::arenaAllocation() const {
+  int64_t bytes = schedule->arenaBytes;
+  return options.poison == Poison::None ? bytes : bytes + arenaMargin;
 }
 
 StepImpl::~StepImpl() {
   // Open forwards hold the step, so every lease is back.
   for (const std::unique_ptr<Lease> &lease : leases)
-    device->free(lease->arena, allocatedBytes(*this));
+    device->free(lease->arena, arenaAllocation());
 }
 
 Result<std::unique_ptr<Lease>> StepImpl::makeLease() {
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Lease>> StepImpl::makeLease() {
                              schedule->slots.size());
   }
   // Last: nothing can fail after it.
-  Result<void *> arena = device->allocate(allocatedBytes(*this));
+  Result<void *> arena = device->allocate(arenaAllocation());
   if (!arena.ok())
     return Error{"arena of a forward (" + std::to_string(leases.size()) +
                  " held so far): " + arena.message()};

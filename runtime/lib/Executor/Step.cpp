@@ -337,6 +337,7 @@ StepStatistics Step::statistics() const {
   StepStatistics counts = impl->counts;
   counts.pool = impl->pool->statistics();
   counts.arenaBytes = impl->schedule->arenaBytes;
+  counts.allocatedBytes = counts.arenas * impl->arenaAllocation();
   return counts;
 }
 

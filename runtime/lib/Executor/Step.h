@@ -59,6 +59,8 @@ struct StepStatistics {
   PoolStatistics pool;
   /// Bytes of one arena, and how many the step holds, lent or not.
   int64_t arenaBytes = 0, arenas = 0;
+  /// Device memory of all of them, with the margins of poison.
+  int64_t allocatedBytes = 0;
   /// Poison only, the maximum over all runs. Highest arena byte, plus one,
   /// that a command was given or that differs from the poison at the end; the
   /// arena has a margin behind it, so a kernel that writes too far shows as

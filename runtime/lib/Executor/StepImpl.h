@@ -76,6 +76,8 @@ struct StepImpl {
 
   //===--- Lease.cpp ------------------------------------------------------===//
 
+  /// Bytes of one arena with its margin.
+  int64_t arenaAllocation() const;
   /// A lease with arena and slots; allocates only when none is free.
   Result<Lease *> open();
   void close(Lease *lease);

@@ -53,6 +53,10 @@ Result<Profile> ckpt::rt::profileNamed(const std::string &name) {
   return Error{"--profile: expected host or h200, found " + name};
 }
 
+const char *ckpt::rt::defaultProfile(const std::string &target) {
+  return target == "nvptx" ? "h200" : "host";
+}
+
 double ckpt::rt::secondsOf(const Kernel &kernel, const SizeValues &sizes,
                            const Profile &profile) {
   double seconds = evaluate(kernel.trafficBytes, sizes) / profile.memory;

@@ -26,6 +26,9 @@ struct Profile {
 /// `host` (one core of this kind of machine) or `h200` (design section 9).
 Result<Profile> profileNamed(const std::string &name);
 
+/// The profile of the machines that a target's programs run on.
+const char *defaultProfile(const std::string &target);
+
 /// Seconds that one launch takes: the slower of its arithmetic and its memory
 /// traffic, plus the launch itself.
 double secondsOf(const Kernel &kernel, const SizeValues &sizes,

@@ -414,11 +414,16 @@ static void from_json(const json &j, GradientCast &cast) {
 } // namespace ckpt::rt
 
 json ckpt::rt::programToJson(const Program &program) {
-  return {{"sizes", program.sizes},        {"kinds", program.kinds},
-          {"stacks", program.stacks},      {"kernels", program.kernels},
-          {"casts", program.casts},        {"defaults", program.defaults},
-          {"target", program.target},      {"chip", program.chip},
-          {"functions", program.functions}};
+  return {{"sizes", program.sizes},
+          {"kinds", program.kinds},
+          {"stacks", program.stacks},
+          {"kernels", program.kernels},
+          {"casts", program.casts},
+          {"defaults", program.defaults},
+          {"target", program.target},
+          {"chip", program.chip},
+          {"functions", program.functions},
+          {"deterministic", program.deterministic}};
 }
 
 Program ckpt::rt::programFromJson(const json &j) {
@@ -432,5 +437,6 @@ Program ckpt::rt::programFromJson(const json &j) {
   j.at("target").get_to(program.target);
   j.at("chip").get_to(program.chip);
   j.at("functions").get_to(program.functions);
+  j.at("deterministic").get_to(program.deterministic);
   return program;
 }

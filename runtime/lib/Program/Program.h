@@ -336,6 +336,9 @@ struct Program {
   Controls defaults;
   /// `host` or `nvptx`.
   std::string target;
+  /// The same tensors give the same bits, from run to run and under all
+  /// controls.
+  bool deterministic = true;
   /// One shared object with every kernel (target `host`).
   std::vector<uint8_t> object;
   /// Target `nvptx`: `sm_90a`, and every entry point.

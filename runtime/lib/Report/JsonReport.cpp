@@ -131,6 +131,17 @@ std::string ckpt::rt::jsonReport(const Program &program,
   j["time"] = {{"predicted", simulation.seconds},
                {"exposed", simulation.exposedSeconds},
                {"measured", orNull(report.measuredSeconds)}};
+  if (const std::optional<Timing> &timing = report.timing) {
+    j["time"]["steps"] = timing->steps;
+    j["time"]["least"] = timing->least;
+    j["time"]["most"] = timing->most;
+    j["time"]["issue"] = timing->issue;
+    j["time"]["graph"] = timing->isGraph;
+  }
+  if (!report.device.empty())
+    j["device"] = {{"name", report.device},
+                   {"in_use", orNull(report.deviceBytes)},
+                   {"beside", orNull(report.deviceBytesBeside)}};
   j["digest"] = orNull(report.digest);
   j["check"] = report.check ? checkJson(*report.check) : json();
   j["fates"] = fatesJson(report.fates);

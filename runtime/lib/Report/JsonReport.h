@@ -29,6 +29,16 @@ struct CheckedTensor {
   bool passed = false;
 };
 
+/// Steps that ran back to back to be timed; seconds of one.
+struct Timing {
+  int64_t steps = 0;
+  double least = 0, most = 0;
+  /// The host's part: enqueuing, median.
+  double issue = 0;
+  /// Issued as recordings.
+  bool isGraph = false;
+};
+
 struct RunReport {
   Controls controls;
   Profile profile;
@@ -39,6 +49,11 @@ struct RunReport {
   /// When the step was executed.
   std::optional<StepStatistics> statistics;
   std::optional<double> measuredSeconds;
+  std::optional<Timing> timing;
+  std::string device;
+  /// Where the device says it: bytes of its memory in use, and how many of them
+  /// are neither arena nor the caller's tensors.
+  std::optional<int64_t> deviceBytes, deviceBytesBeside;
   std::optional<std::string> digest;
   /// When it was checked.
   std::optional<std::vector<CheckedTensor>> check;
