@@ -243,6 +243,7 @@ Value PtxBuilder::blockY() { return make<NVVM::BlockIdYOp>(i32()); }
 Value PtxBuilder::blockZ() { return make<NVVM::BlockIdZOp>(i32()); }
 Value PtxBuilder::gridX() { return make<NVVM::GridDimXOp>(i32()); }
 Value PtxBuilder::gridY() { return make<NVVM::GridDimYOp>(i32()); }
+Value PtxBuilder::gridZ() { return make<NVVM::GridDimZOp>(i32()); }
 Value PtxBuilder::clusterRank() { return make<NVVM::ClusterId>(i32()); }
 Value PtxBuilder::elect() { return make<NVVM::ElectSyncOp>(i1(), Value()); }
 Value PtxBuilder::broadcast(Value value) {
@@ -346,6 +347,19 @@ Values PtxBuilder::loadMatrix(Value pointer, bool transposed) {
           ".shared.b16 {$0, $1, $2, $3}, [$4];",
       "=r,=r,=r,=r,r", sharedAddress(pointer), {i32(), i32(), i32(), i32()});
 }
+Value PtxBuilder::atomicIncrement(Value pointer) {
+  return inlineAsm("atom.global.add.u32 $0, [$1], 1;", "=r,l,~{memory}",
+                   pointer, {i32()})[0];
+}
+void PtxBuilder::waitUntilEqual(Value pointer, Value value) {
+  inlineAsm("{\n.reg .pred p;\n.reg .b32 t;\nWAIT: ld.acquire.gpu.global.b32 "
+            "t, [$0];\nsetp.ne.b32 p, t, $1;\n@p bra WAIT;\n}",
+            "l,r,~{memory}", {pointer, value}, {});
+}
+void PtxBuilder::releaseIncrement(Value pointer) {
+  inlineAsm("fence.proxy.async;\nred.release.gpu.global.add.u32 [$0], 1;",
+            "l,~{memory}", pointer, {});
+}
 void PtxBuilder::fenceAsyncProxy() {
   MLIRContext *context = b.getContext();
   NVVM::FenceProxyOp::create(
@@ -422,7 +436,8 @@ void PtxBuilder::loadBulk(Value shared, Value global, Value barrier,
 void PtxBuilder::reduceAddBulk(Value global, Value shared, Value bytes) {
   inlineAsm("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
             "[$0], [$1], $2;",
-            "l,r,r", {global, sharedAddress(shared), bytes}, {});
+            matchPattern(bytes, m_Constant()) ? "l,r,n" : "l,r,r",
+            {global, sharedAddress(shared), bytes}, {});
 }
 void PtxBuilder::commitStores() {
   NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);

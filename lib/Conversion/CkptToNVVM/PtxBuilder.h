@@ -147,6 +147,7 @@ public:
   Value blockZ();
   Value gridX();
   Value gridY();
+  Value gridZ();
   Value clusterRank();
   /// True in one lane of the warp.
   Value elect();
@@ -186,6 +187,13 @@ public:
   void storeMatrix(Value pointer, ArrayRef<Value> words, bool transposed);
   /// ldmatrix.x4: four 8x8 matrices of 16-bit elements, one word each.
   Values loadMatrix(Value pointer, bool transposed = false);
+  /// Adds 1 to an i32 in global memory and gives what was there.
+  Value atomicIncrement(Value pointer);
+  /// Spins until the i32 in global memory is `value`; what was written before
+  /// it became so is seen.
+  void waitUntilEqual(Value pointer, Value value);
+  /// Adds 1 after all that this thread wrote, by TMA too.
+  void releaseIncrement(Value pointer);
   /// What was written to shared memory is seen by TMA and wgmma.
   void fenceAsyncProxy();
 
