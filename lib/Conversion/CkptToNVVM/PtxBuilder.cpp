@@ -353,7 +353,8 @@ Value PtxBuilder::atomicIncrement(Value pointer) {
 }
 void PtxBuilder::waitUntilEqual(Value pointer, Value value) {
   inlineAsm("{\n.reg .pred p;\n.reg .b32 t;\nWAIT: ld.acquire.gpu.global.b32 "
-            "t, [$0];\nsetp.ne.b32 p, t, $1;\n@p bra WAIT;\n}",
+            "t, [$0];\nsetp.ne.b32 p, t, $1;\n@p bra WAIT;\nfence.proxy."
+            "async;\n}",
             "l,r,~{memory}", {pointer, value}, {});
 }
 void PtxBuilder::releaseIncrement(Value pointer) {

@@ -190,7 +190,7 @@ public:
   /// Adds 1 to an i32 in global memory and gives what was there.
   Value atomicIncrement(Value pointer);
   /// Spins until the i32 in global memory is `value`; what was written before
-  /// it became so is seen.
+  /// it became so is seen, by TMA too.
   void waitUntilEqual(Value pointer, Value value);
   /// Adds 1 after all that this thread wrote, by TMA too.
   void releaseIncrement(Value pointer);

@@ -70,6 +70,15 @@ struct Places {
 
 } // namespace
 
+/// With few blocks of keys, as many parts of the queries as fill the device
+/// some times over, of 16 steps at least.
+static rt::Formula partsOf(const rt::Formula &blocks,
+                           const rt::Formula &steps) {
+  rt::Formula sms = rt::Size::symbol(rt::multiprocessors);
+  return rt::Formula::min(rt::Formula::ceilDiv(sms * 8, blocks),
+                          rt::Formula::ceilDiv(steps, 16));
+}
+
 LogicalResult nvptx::generateAttentionBackward(KernelOp kernel,
                                                const Options &options,
                                                Code &code) {
@@ -130,18 +139,22 @@ LogicalResult nvptx::generateAttentionBackward(KernelOp kernel,
       rt::Formula::ceilDiv(steps * tiles.queries, backwardPrepareRows(tiles)),
       prepare);
 
+  rt::Formula keyBlocks = rt::Formula::ceilDiv(problem->keys, tiles.keys);
+  rt::Formula parts = 1;
+  if (at.dk.argument < 0 && at.dv.argument < 0)
+    parts = partsOf(keyBlocks * heads, steps);
   // Of a result that is not yielded, a map nobody stores through.
   auto resultMap = [&](const StridedView &view, int boxRows) {
     return problem->map(view.argument < 0 ? at.k : view, boxRows);
   };
   launch(makeBackwardKernel(context, loc, symbol("attention_backward"), tiles),
-         rt::Formula::ceilDiv(problem->keys, tiles.keys),
+         keyBlocks * parts,
          {problem->map(at.q, tiles.queries), problem->map(at.k, tiles.keys),
           problem->map(at.v, tiles.keys), problem->map(at.dout, tiles.queries),
           resultMap(at.dk, 16), resultMap(at.dv, 16), pointerArgument(at.dk, 2),
           pointerArgument(at.dv, 2), lse, delta, dq, counters,
           int32Argument(problem->queries), int32Argument(problem->keys),
-          float32Argument(problem->log2Scale()),
+          int32Argument(parts), float32Argument(problem->log2Scale()),
           float32Argument(problem->scale)});
 
   if (at.dq.argument >= 0)

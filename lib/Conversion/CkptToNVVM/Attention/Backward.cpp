@@ -54,6 +54,7 @@ private:
     return ptx.at(first, ptx.mul(index, 8));
   }
   void initBarriers();
+  void emitRoles();
   /// The block of queries visited at `step`.
   Value blockAt(Value step);
 
@@ -82,9 +83,11 @@ private:
   PtxBuilder &ptx;
   const BackwardTiles tiles;
   Value mapQ, mapK, mapV, mapDout, mapDk, mapDv, pointerDk, pointerDv, lse,
-      delta, dq, counters, queries, keys, scale, plainScale;
+      delta, dq, counters, queries, keys, parts, scale, plainScale;
   Threads threads;
-  Value shared, head, batch, headIndex, keyBlock, firstKey, steps, rotation;
+  Value shared, head, batch, headIndex, keyBlock, firstKey, rotation;
+  /// Steps of the head; the first of this block, and how many it goes over.
+  Value allSteps, firstStep, steps;
   Value fullK, fullV, fullQ, emptyQ, fullSlope, emptySlope, fullStaging,
       emptyStaging;
 
@@ -104,12 +107,13 @@ BackwardKernel::BackwardKernel(PtxBuilder &ptx, ValueRange parameters,
       mapDv(parameters[5]), pointerDk(parameters[6]), pointerDv(parameters[7]),
       lse(parameters[8]), delta(parameters[9]), dq(parameters[10]),
       counters(parameters[11]), queries(parameters[12]), keys(parameters[13]),
-      scale(parameters[14]), plainScale(parameters[15]), threads(ptx) {
+      parts(parameters[14]), scale(parameters[15]), plainScale(parameters[16]),
+      threads(ptx) {
   shared = ptx.sharedMemory();
   head = ptx.blockY();
   batch = ptx.blockZ();
   headIndex = ptx.add(ptx.mul(batch, ptx.gridY()), head);
-  steps = ptx.ceilDiv(queries, tiles.queries);
+  allSteps = ptx.ceilDiv(queries, tiles.queries);
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,7 +137,7 @@ void BackwardKernel::initBarriers() {
     at += 8 * group.count;
   }
   ptx.ifThen(ptx.equal(threads.thread, 0), [&] {
-    for (Value map : {mapQ, mapK, mapV, mapDout, mapDk, mapDv})
+    for (Value map : {mapQ, mapK, mapV, mapDout})
       ptx.prefetchMap(map);
     for (Group &group : groups)
       for (int i = 0; i < group.count; ++i)
@@ -149,18 +153,29 @@ void BackwardKernel::initBarriers() {
 
 Value BackwardKernel::blockAt(Value step) {
   Value block = ptx.add(step, rotation), past = ptx.sub(block, steps);
-  return ptx.select(ptx.compare(arith::CmpIPredicate::uge, block, steps), past,
-                    block);
+  return ptx.add(firstStep, ptx.select(ptx.compare(arith::CmpIPredicate::uge,
+                                                   block, steps),
+                                       past, block));
 }
 
 void BackwardKernel::emit() {
   initBarriers();
-  keyBlock = ptx.blockX();
+  Value index = ptx.blockX();
   if (tiles.deterministic)
-    keyBlock = ptx.broadcast(ptx.load(
+    index = ptx.broadcast(ptx.load(
         ptx.at(shared, tiles.barriers() + 8 * BackwardTiles::numBarriers),
         ptx.i32()));
+  // Blocks of keys, in parts of the steps.
+  keyBlock = ptx.div(index, parts);
   firstKey = ptx.mul(keyBlock, BackwardTiles::keys);
+  Value part = ptx.rem(index, parts);
+  Value longest = ptx.div(ptx.add(ptx.add(allSteps, parts), -1), parts);
+  firstStep = ptx.mul(part, longest);
+  steps = ptx.min(longest, ptx.sub(allSteps, firstStep));
+  ptx.ifThen(ptx.less(firstStep, allSteps), [&] { emitRoles(); });
+}
+
+void BackwardKernel::emitRoles() {
   rotation = tiles.deterministic
                  ? ptx.constant(0)
                  : ptx.rem(ptx.mul(keyBlock, tiles.rotation), steps);
@@ -202,7 +217,7 @@ void BackwardKernel::produce() {
   }
   SharedTile q = tiles.q(), dout = tiles.dout();
   int vectorBytes = tiles.queries * 4;
-  Value headRow = ptx.mul(ptx.mul(headIndex, steps), tiles.queries);
+  Value headRow = ptx.mul(ptx.mul(headIndex, allSteps), tiles.queries);
   Value zero = ptx.constant(0);
   ptx.loop(
       zero, steps, ptx.constant(1), {zero, zero},
@@ -236,7 +251,7 @@ void BackwardKernel::addInOrder(Value half) {
   int64_t bytes = 4 * tiles.stagingBytes();
   Value from = ptx.at(shared, ptx.add(ptx.mul(half, bytes), tiles.staging()));
   int blockValues = tiles.queries * tiles.head;
-  Value headStep = ptx.mul(headIndex, steps);
+  Value headStep = ptx.add(ptx.mul(headIndex, allSteps), firstStep);
   Value to =
       ptx.element(dq, ptx.mul(ptx.toI64(headStep), blockValues), ptx.f32());
   to = ptx.element(to, ptx.mul(half, blockValues / 2), ptx.f32());
@@ -250,7 +265,6 @@ void BackwardKernel::addInOrder(Value half) {
                  semaphores, ptx.add(ptx.mul(ptx.add(headStep, step), 2), half),
                  ptx.i32());
              ptx.waitUntilEqual(semaphore, keyBlock);
-             ptx.fenceAsyncProxy();
              ptx.reduceAddBulk(
                  ptx.element(to, ptx.mul(step, blockValues), ptx.f32()), from,
                  ptx.constant(bytes));
@@ -496,11 +510,11 @@ void BackwardKernel::consume() {
   // dQ in global memory.
   int blockValues = tiles.queries * tiles.head;
   Value dqPointer = ptx.element(
-      dq, ptx.mul(ptx.toI64(ptx.mul(headIndex, steps)), blockValues),
+      dq, ptx.mul(ptx.toI64(ptx.mul(headIndex, allSteps)), blockValues),
       ptx.f32());
   dqPointer =
       ptx.element(dqPointer,
-                  ptx.add(ptx.mul(rotation, blockValues),
+                  ptx.add(ptx.mul(ptx.add(firstStep, rotation), blockValues),
                           ptx.mul(warpOfBoth, tiles.stagingBytes() / 4)),
                   ptx.f32());
   wrapStep = ptx.add(ptx.sub(steps, rotation), -1);
@@ -581,7 +595,8 @@ Function nvptx::makeBackwardKernel(MLIRContext *context, Location loc,
   shape.threads = BackwardTiles::threads;
   SmallVector<Kind> parameters(6, Kind::Map);
   parameters.append(6, Kind::Pointer);
-  parameters.append({Kind::Int32, Kind::Int32, Kind::Float32, Kind::Float32});
+  parameters.append(
+      {Kind::Int32, Kind::Int32, Kind::Int32, Kind::Float32, Kind::Float32});
   KernelModule kernel = makeKernelModule(context, loc, shape, parameters);
   PtxBuilder ptx = bodyOf(kernel);
   BackwardKernel(ptx, kernel.function.getArguments(), tiles).emit();

@@ -66,8 +66,9 @@ Function makeBackwardPrepareKernel(mlir::MLIRContext *context,
                                    const BackwardTiles &tiles);
 
 /// Parameters: maps of q, k, v, dout, dk, dv; dk and dv, null if left out; the
-/// two vectors; dQ in f32; counters or null; queries, keys; the scale times
-/// log2(e), the scale.
+/// two vectors; dQ in f32; counters or null; queries, keys; parts; the scale
+/// times log2(e), the scale. A grid of blocks of keys times parts: each part
+/// goes over some of the queries, so more than one is for dq alone.
 Function makeBackwardKernel(mlir::MLIRContext *context, mlir::Location loc,
                             const std::string &symbol,
                             const BackwardTiles &tiles);

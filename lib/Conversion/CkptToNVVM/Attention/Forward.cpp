@@ -118,7 +118,7 @@ void ForwardKernel::initBarriers() {
   fullV = at(1 + 2 * stages);
   emptyV = at(1 + 3 * stages);
   ptx.ifThen(ptx.equal(threads.thread, 0), [&] {
-    for (Value map : {mapQ, mapK, mapV, mapO})
+    for (Value map : {mapQ, mapK, mapV})
       ptx.prefetchMap(map);
     ptx.barrierInit(fullQ, 1);
     for (int s = 0; s < stages; ++s)
