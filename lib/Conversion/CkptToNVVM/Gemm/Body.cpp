@@ -38,6 +38,15 @@ SmallVector<Value> Body::leadingOf(ArrayRef<rt::Size> shape, Value row) {
   return leading.at;
 }
 
+void Body::prepare(PtxBuilder &ptx, Value row) {
+  cb.b.restoreInsertionPoint(ptx.b.saveInsertionPoint());
+  for (const Output &output : problem.outputs) {
+    SmallVector<rt::Size> shape = codegen::tensorOf(output.root).getShape();
+    leadingOf(ArrayRef(shape).drop_back(), row);
+  }
+  ptx.b.restoreInsertionPoint(cb.b.saveInsertionPoint());
+}
+
 Values Body::evaluate(PtxBuilder &ptx, const Place &place,
                       const Operands &operands) {
   cb.b.restoreInsertionPoint(ptx.b.saveInsertionPoint());

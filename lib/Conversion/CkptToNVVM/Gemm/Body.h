@@ -37,6 +37,9 @@ public:
   Body(const PtxBuilder &ptx, const Problem &problem,
        const Parameters &parameters);
 
+  /// Builds the coordinates of a row, so that they stand before any branch in
+  /// which `evaluate` is called for it.
+  void prepare(PtxBuilder &ptx, Value row);
   /// The outputs' elements, built at the end of `ptx`'s block.
   Values evaluate(PtxBuilder &ptx, const Place &place,
                   const Operands &operands);

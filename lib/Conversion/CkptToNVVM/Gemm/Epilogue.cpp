@@ -78,6 +78,12 @@ void Epilogue::beginTile(Value row, Value columnOfTile) {
   rows[0] = ptx.add(warpRow, ptx.shiftRight(lane, 2));
   rows[1] = ptx.add(rows[0], 8);
   column = ptx.add(tileColumn, ptx.mul(ptx.bitAnd(lane, 3), 2));
+  if (shape.staged) {
+    // Two values, also where they are equal: they stand for two rows.
+    Value lastRow = ptx.sub(parameters.m, ptx.constant(1));
+    for (int half = 0; half < 2; ++half)
+      insideRows[half] = ptx.min(rows[half], lastRow);
+  }
   bias.clear();
   if (hasStagedBias())
     for (int chunk = 0; chunk < shape.chunks(); ++chunk)
@@ -99,17 +105,27 @@ void Epilogue::leave() {
     ptx.ifThen(isFirstLane, [&] { ptx.waitStores(0, /*readOnly=*/true); });
 }
 
+int Epilogue::storesSince(int chunk) const {
+  int chunks = shape.chunks(), buffers = shape.buffers;
+  if (chunk >= buffers)
+    return buffers - 1;
+  // The buffer was last used in the tile before.
+  int last = chunks - 1;
+  while (last % buffers != chunk)
+    --last;
+  return chunks - 1 - last + chunk;
+}
+
 void Epilogue::storeStaged(ArrayRef<Value> accumulators, Ring &ring) {
-  Value lastRow = ptx.sub(parameters.m, ptx.constant(1));
-  Value lastPair = ptx.sub(parameters.n, ptx.constant(2));
-  Value clamped[] = {ptx.min(rows[0], lastRow), ptx.min(rows[1], lastRow)};
   // Tiles of auxiliaries lie in the ring one after the other, those of a chunk
   // together.
   int perStage = shape.auxiliariesPerStage();
   int tiles = shape.chunks() * shape.auxiliaries;
   SmallVector<Ring> stages;
   for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
-    Values tilesOfChunk;
+    // Words of 16 columns each of the auxiliaries. All are read before any is
+    // used: the order of side effects stays as it is here.
+    SmallVector<SmallVector<Values>> arrived(4);
     for (int i = 0; i < shape.auxiliaries; ++i) {
       int tile = chunk * shape.auxiliaries + i;
       if (tile % perStage == 0) {
@@ -117,47 +133,23 @@ void Epilogue::storeStaged(ArrayRef<Value> accumulators, Ring &ring) {
         stages.push_back(ring);
         ring = pipeline.next(ring);
       }
-      tilesOfChunk.push_back(ptx.at(
+      Value rowsOfTile = ptx.at(
           pipeline.stageBase(stages.back().stage),
-          ptx.add(auxiliaryRows, tile % perStage * shape.auxiliaryBytes())));
+          ptx.add(auxiliaryRows, tile % perStage * shape.auxiliaryBytes()));
+      for (int k = 0; k < 4; ++k)
+        arrived[k].push_back(warpChunk.load(rowsOfTile, k));
     }
     Value buffer = ptx.at(staging, chunk % shape.buffers * shape.bufferBytes());
     ptx.ifThen(isFirstLane,
-               [&] { ptx.waitStores(shape.buffers - 1, /*readOnly=*/true); });
+               [&] { ptx.waitStores(storesSince(chunk), /*readOnly=*/true); });
     ptx.syncWarp();
     for (int k = 0; k < 4; ++k) {
-      SmallVector<Values> arrived;
-      for (Value rowsOfTile : tilesOfChunk)
-        arrived.push_back(warpChunk.load(rowsOfTile, k));
-      SmallVector<Values> words(problem.outputs.size());
-      for (int j = 0; j < 4; ++j) {
-        int group = 2 * k + j / 2, half = j % 2;
-        int first = chunk * 32 + group * 4 + half * 2;
-        Body::Operands operands;
-        operands.product =
-            ptx.vector({accumulators[first], accumulators[first + 1]});
-        if (problem.bias)
-          operands.bias = biasPair(chunk, group);
-        for (auto [auxiliary, word] : llvm::zip(problem.auxiliaries, arrived)) {
-          auto [low, high] = ptx.unpack(word[j], halfOf(auxiliary.matrix.type));
-          operands.auxiliaries.push_back(ptx.vector({low, high}));
-        }
-        Place place;
-        place.row = clamped[half];
-        place.column =
-            ptx.min(ptx.add(column, chunk * 64 + group * 8), lastPair);
-        Values results = body.evaluate(ptx, place, operands);
-        for (auto [output, list, value] :
-             llvm::zip(problem.outputs, words, results)) {
-          Values pair = ptx.elements(value);
-          list.push_back(
-              ptx.pack(pair[1], pair[0], halfOf(output.matrix.type)));
-        }
-      }
+      SmallVector<Values> words =
+          finishWords(accumulators, chunk, k, arrived[k]);
       for (auto [output, list] : llvm::enumerate(words))
         warpChunk.store(ptx.at(buffer, output * 2048), k, list);
     }
-    // Stages whose last tile this was: all warps have read them.
+    // Stages whose last tile this was, when all warps have read it.
     for (auto [i, stage] : llvm::enumerate(stages)) {
       int last = std::min(int(i + 1) * perStage, tiles) - 1;
       if (last / shape.auxiliaries != chunk)
@@ -165,23 +157,58 @@ void Epilogue::storeStaged(ArrayRef<Value> accumulators, Ring &ring) {
       ptx.barrier(ptx.add(warpgroup, 1), 128);
       pipeline.release(stage.stage);
     }
-    ptx.fenceAsyncProxy();
-    ptx.syncWarp();
-    ptx.ifThen(isFirstLane, [&] {
-      Value firstColumn = ptx.add(tileColumn, chunk * 64);
-      for (unsigned output = 0; output < problem.outputs.size(); ++output) {
-        auto store = [&] {
-          ptx.storeTile(parameters.outputMaps[output],
-                        ptx.at(buffer, output * 2048), {firstColumn, warpRow});
-        };
-        if (wanted.empty())
-          store();
-        else
-          ptx.ifThen(wanted[output], store);
-      }
-      ptx.commitStores();
-    });
+    sendChunk(chunk, buffer);
   }
+}
+
+SmallVector<Values> Epilogue::finishWords(ArrayRef<Value> accumulators,
+                                          int chunk, int k,
+                                          ArrayRef<Values> arrived) {
+  // Beyond the edges the ops read what is at them; nothing of it is stored.
+  Value lastPair = ptx.sub(parameters.n, ptx.constant(2));
+  SmallVector<Values> words(problem.outputs.size());
+  for (int j = 0; j < 4; ++j) {
+    int group = 2 * k + j / 2, half = j % 2;
+    unsigned first = chunk * 32 + group * 4 + half * 2;
+    Body::Operands operands;
+    operands.product = ptx.vector(accumulators.slice(first, 2));
+    if (problem.bias)
+      operands.bias = biasPair(chunk, group);
+    for (auto [auxiliary, list] : llvm::zip(problem.auxiliaries, arrived)) {
+      auto [low, high] = ptx.unpack(list[j], halfOf(auxiliary.matrix.type));
+      operands.auxiliaries.push_back(ptx.vector({low, high}));
+    }
+    Place place;
+    place.row = insideRows[half];
+    place.column = ptx.min(ptx.add(column, chunk * 64 + group * 8), lastPair);
+    Values results = body.evaluate(ptx, place, operands);
+    for (auto [output, list, value] :
+         llvm::zip(problem.outputs, words, results)) {
+      Values pair = ptx.elements(value);
+      list.push_back(ptx.pack(pair[1], pair[0], halfOf(output.matrix.type)));
+    }
+  }
+  return words;
+}
+
+void Epilogue::sendChunk(int chunk, Value buffer) {
+  ptx.fenceAsyncProxy();
+  ptx.syncWarp();
+  ptx.ifThen(isFirstLane, [&] {
+    Value firstColumn = ptx.add(tileColumn, chunk * 64);
+    for (unsigned output = 0; output < problem.outputs.size(); ++output) {
+      auto store = [&] {
+        ptx.storeTile(parameters.outputMaps[output],
+                      ptx.at(buffer, output * 2048), {firstColumn, warpRow});
+      };
+      if (wanted.empty())
+        store();
+      else
+        ptx.ifThen(wanted[output], store);
+    }
+    // Also where nothing was stored, so that groups count chunks.
+    ptx.commitStores();
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -191,6 +218,8 @@ void Epilogue::storeStaged(ArrayRef<Value> accumulators, Ring &ring) {
 void Epilogue::storeDirect(ArrayRef<Value> accumulators) {
   // Pairs where no row ends within one, else single elements.
   unsigned width = codegen::isMultiple(problem.n, 2) ? 2 : 1;
+  for (Value row : rows)
+    body.prepare(ptx, row);
   for (unsigned i = 0; i < accumulators.size(); i += width) {
     Value row = rows[i / 2 % 2];
     Place place;

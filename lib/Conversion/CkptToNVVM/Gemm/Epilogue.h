@@ -48,7 +48,13 @@ public:
   bool failed() const { return body.failed(); }
 
 private:
+  /// Stores that this warp began since it last used the buffer of this chunk.
+  int storesSince(int chunk) const;
   void storeStaged(ArrayRef<Value> accumulators, Ring &ring);
+  /// Per output, the words of 16 columns of a chunk: two of each row.
+  SmallVector<Values> finishWords(ArrayRef<Value> accumulators, int chunk,
+                                  int k, ArrayRef<Values> arrived);
+  void sendChunk(int chunk, Value buffer);
   void storeDirect(ArrayRef<Value> accumulators);
   void storePartial(ArrayRef<Value> accumulators, Value part);
   /// This lane's pair of the bias for a chunk of 64 columns: two f32 or a word.
@@ -72,8 +78,9 @@ private:
 
   // Of the tile at hand.
   Value warpRow, tileColumn;
-  /// The thread's two rows and its first column.
-  Value rows[2], column;
+  /// The thread's two rows, also clamped to those that exist, and its first
+  /// column.
+  Value rows[2], insideRows[2], column;
   SmallVector<Values> bias;
 };
 
