@@ -23,10 +23,12 @@ namespace ckpt::rt::test {
 
 struct DeviceFactory {
   const char *name;
-  std::unique_ptr<Device> (*make)();
+  Result<std::shared_ptr<Device>> (*make)();
   /// Adds to a program what this device needs to run its kernels, which are
   /// those of StubKernels.c; `variant` is what `stub_add` adds, 1 or 2.
   void (*addCode)(Program &program, int variant);
+  /// Not every machine has one: the tests are skipped there.
+  bool mayBeMissing = false;
 };
 
 class DeviceConformance : public ::testing::TestWithParam<DeviceFactory> {
@@ -46,7 +48,7 @@ protected:
   std::unique_ptr<Module> stubModule(int variant);
   Result<KernelHandle> find(Module &module, const char *symbol, int64_t bytes);
 
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device;
 
 private:
   std::vector<std::pair<void *, int64_t>> onDevice;

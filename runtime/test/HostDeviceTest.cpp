@@ -35,8 +35,9 @@ static std::shared_ptr<const Program> emptyProgram() {
 INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance,
                          ::testing::Values(DeviceFactory{
                              "host",
-                             []() -> std::unique_ptr<Device> {
-                               return std::make_unique<HostDevice>();
+                             []() -> Result<std::shared_ptr<Device>> {
+                               return std::shared_ptr<Device>(
+                                   std::make_shared<HostDevice>());
                              },
                              addCode}),
                          [](const auto &info) { return info.param.name; });
@@ -45,10 +46,10 @@ INSTANTIATE_TEST_SUITE_P(Host, DeviceConformance,
 INSTANTIATE_TEST_SUITE_P(SlowHost, DeviceConformance,
                          ::testing::Values(DeviceFactory{
                              "slow",
-                             []() -> std::unique_ptr<Device> {
-                               auto device = std::make_unique<HostDevice>();
+                             []() -> Result<std::shared_ptr<Device>> {
+                               auto device = std::make_shared<HostDevice>();
                                device->faults.copyDelayMicroseconds = 20;
-                               return device;
+                               return std::shared_ptr<Device>(device);
                              },
                              addCode}),
                          [](const auto &info) { return info.param.name; });
