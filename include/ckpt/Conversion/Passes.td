@@ -46,4 +46,31 @@ def CkptToHostPass : Pass<"ckpt-to-host", "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def CkptToNVVMPass : Pass<"ckpt-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Make each kernel functions for an NVIDIA GPU";
+  let description = [{
+    Replaces each `ckpt.kernel @k` by the entry points `@k$0`, `@k$1`, ... of its
+    code for sm_90a. `ckpt.launches` says how each is launched: in which of the
+    ways to run the kernel, with which grid and which arguments, as formulas in
+    the named sizes and `$sms`, the device's number of multiprocessors.
+
+    Requires: selected steps (`ckpt-select`).
+
+    Guarantees: bodies of the llvm, nvvm, scf, arith, math and vector dialects.
+
+    Never: keeps anything else, like `ckpt-to-host`; the artifact's code is made
+    of the same functions, one module each.
+
+    Before and after: test/Conversion/CkptToNVVM/row-wise.mlir.
+  }];
+  let options = [
+    Option<"deterministic", "deterministic", "bool", "false",
+           "The same bits from run to run">,
+  ];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif // CKPT_CONVERSION_PASSES

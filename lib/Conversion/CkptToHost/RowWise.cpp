@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Codegen/RowNorms.h"
 #include "Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -108,40 +108,22 @@ static void emitSums(KernelFrame &frame) {
 
 namespace {
 
-/// Norms and their backwards for one row.
-class RowReduction {
+class RowReduction final : public RowNorms {
 public:
   RowReduction(KernelFrame &frame, ArrayRef<Value> row, Value extent)
-      : frame(frame), hb(frame.hb), row(row), extent(extent) {
+      : RowNorms(frame.hb, frame, row), hb(frame.hb), extent(extent) {
     count =
         hb.b.createOrFold<arith::SIToFPOp>(hb.loc, hb.b.getF32Type(), extent);
   }
 
-  /// Reads the row and binds the results of `op` to what it gives.
-  void emit(Operation *op) {
-    TypeSwitch<Operation *>(op)
-        .Case<LayerNormOp, RmsNormOp>([&](auto norm) { emitNorm(norm); })
-        .Case<LayerNormDxOp, RmsNormDxOp>([&](auto norm) { emitNormDx(norm); });
-  }
-
 private:
-  Index at(Value column, unsigned width) const {
-    Index index;
-    index.at.assign(row.begin(), row.end());
-    index.at.push_back(column);
-    index.width = width;
-    return index;
-  }
-  /// Means of what `body` gives for each element.
-  SmallVector<Value>
-  means(unsigned number,
-        llvm::function_ref<SmallVector<Value>(const Index &)> body) {
+  SmallVector<Value> means(unsigned number, Terms terms) override {
     SmallVector<Value> sums = hb.reduceColumns(
         extent, SmallVector<double>(number, 0),
         [&](Value column, unsigned width, ValueRange carried) {
           SmallVector<Value> next;
           for (auto [sum, term] :
-               llvm::zip_equal(carried, body(at(column, width))))
+               llvm::zip_equal(carried, terms(at(column, width))))
             next.push_back(hb.fadd(sum, term));
           return next;
         },
@@ -150,124 +132,13 @@ private:
       sum = hb.fdiv(sum, count);
     return sums;
   }
-  /// Elements of another row than this one have no statistics here.
-  bool isThisRow(const Index &index) const {
-    return ArrayRef<Value>(index.at).drop_back() == ArrayRef<Value>(row);
-  }
-  /// (x - mean) r; `mean` may be null.
-  Value normalized(Value x, Value mean, Value r) {
-    unsigned width = HostBuilder::widthOf(x);
-    if (mean)
-      x = hb.fsub(x, hb.splat(mean, width));
-    return hb.fmul(x, hb.splat(r, width));
-  }
-  /// An operand that broadcasts to the norm's result.
-  Value parameter(Value operand, Value result, const Index &index) {
-    Index mapped =
-        frame.values.broadcast(tensorOf(operand), tensorOf(result), index);
-    return hb.splat(frame.values.emit(operand, mapped), index.width);
-  }
+  void once(llvm::function_ref<void()> body) override { body(); }
 
-  template <typename NormOp>
-  void emitNorm(NormOp op);
-  template <typename NormDxOp>
-  void emitNormDx(NormDxOp op);
-
-  KernelFrame &frame;
   HostBuilder &hb;
-  SmallVector<Value> row;
   Value extent, count;
 };
 
 } // namespace
-
-template <typename NormOp>
-void RowReduction::emitNorm(NormOp op) {
-  constexpr bool centered = std::is_same_v<NormOp, LayerNormOp>;
-  Evaluator &values = frame.values;
-  Value x = op.getX(), mean;
-  if (centered)
-    mean = means(1, [&](const Index &index) -> SmallVector<Value> {
-      return {values.emit(x, index)};
-    })[0];
-  Value square = means(1, [&](const Index &index) -> SmallVector<Value> {
-    Value element = values.emit(x, index);
-    if (mean)
-      element = hb.fsub(element, hb.splat(mean, index.width));
-    return {hb.fmul(element, element)};
-  })[0];
-  Value r =
-      hb.reciprocalSqrt(hb.fadd(square, hb.f32(op.getEps().convertToDouble())));
-
-  Value result = op.getY(), weight = op.getWeight(), bias;
-  if constexpr (centered)
-    bias = op.getBias();
-  values.bind(result, [=](const Index &index) -> Value {
-    if (!isThisRow(index))
-      return frame.values.reject(op, index.width);
-    Value y = normalized(frame.values.emit(x, index), mean, r);
-    if (weight)
-      y = hb.fmul(y, parameter(weight, result, index));
-    if (bias)
-      y = hb.fadd(y, parameter(bias, result, index));
-    return y;
-  });
-  if (!op.getStats())
-    return;
-  // Written once per row, before its elements, which may take x's place.
-  SmallVector<const Sink *> group;
-  for (const Sink &sink : frame.sinks)
-    if (sink.root == op.getStats())
-      group.push_back(&sink);
-  if (group.empty())
-    return;
-  SmallVector<Value> stats = {r};
-  if (mean)
-    stats.insert(stats.begin(), mean);
-  for (auto [i, value] : llvm::enumerate(stats)) {
-    Index index = at(hb.i64(i), 1);
-    bindElements(frame.values, op.getStats(), index, value);
-    frame.write(group, index);
-  }
-}
-
-template <typename NormDxOp>
-void RowReduction::emitNormDx(NormDxOp op) {
-  constexpr bool centered = std::is_same_v<NormDxOp, LayerNormDxOp>;
-  Evaluator &values = frame.values;
-  Value dy = op.getDy(), x = op.getX(), weight = op.getWeight(),
-        result = op.getDx(), mean;
-  if (centered)
-    mean = values.emit(op.getStats(), at(hb.i64(0), 1));
-  Value r = values.emit(op.getStats(), at(hb.i64(centered ? 1 : 0), 1));
-  auto gradient = [=](const Index &index) -> Value {
-    Value g = frame.values.emit(dy, index);
-    if (weight)
-      g = hb.fmul(g, parameter(weight, result, index));
-    return g;
-  };
-  auto xhat = [=](const Index &index) -> Value {
-    return normalized(frame.values.emit(x, index), mean, r);
-  };
-  SmallVector<Value> projections =
-      means(centered ? 2 : 1, [&](const Index &index) -> SmallVector<Value> {
-        Value g = gradient(index);
-        SmallVector<Value> terms = {hb.fmul(g, xhat(index))};
-        if (centered)
-          terms.push_back(g);
-        return terms;
-      });
-  values.bind(result, [=](const Index &index) -> Value {
-    if (!isThisRow(index))
-      return frame.values.reject(op, index.width);
-    unsigned width = index.width;
-    Value dx = gradient(index);
-    if (centered)
-      dx = hb.fsub(dx, hb.splat(projections[1], width));
-    dx = hb.fsub(dx, hb.fmul(xhat(index), hb.splat(projections[0], width)));
-    return hb.fmul(dx, hb.splat(r, width));
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // Elements

@@ -76,21 +76,6 @@ int Functions::insert(const nvptx::Function &function, KernelOp kernel) {
   return entry->second;
 }
 
-static LogicalResult generate(KernelOp kernel, const Options &options,
-                              Code &code) {
-  switch (kernel.getKernelClass()) {
-  case KernelClass::Gemm:
-    return generateGemm(kernel, options, code);
-  case KernelClass::AttentionForward:
-    return generateAttentionForward(kernel, options, code);
-  case KernelClass::AttentionBackward:
-    return generateAttentionBackward(kernel, options, code);
-  case KernelClass::RowWise:
-    return generateRowWise(kernel, options, code);
-  }
-  return failure();
-}
-
 /// Text of the function in -> PTX out.
 static bool translate(Job &job, StringRef chip, std::string &ptx) {
   DialectRegistry registry;

@@ -43,6 +43,10 @@ struct Code {
   std::vector<rt::Alternative> alternatives;
 };
 
+/// The code of a kernel of any class.
+llvm::LogicalResult generate(KernelOp kernel, const Options &options,
+                             Code &code);
+
 /// Each emits a diagnostic at the op that it has no code for.
 llvm::LogicalResult generateGemm(KernelOp kernel, const Options &options,
                                  Code &code);

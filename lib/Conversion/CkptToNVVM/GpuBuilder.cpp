@@ -7,6 +7,7 @@
 #include "GpuBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -29,12 +30,17 @@ Value GpuBuilder::map(Value vector, llvm::function_ref<Value(Value)> f) {
   return vector::FromElementsOp::create(b, loc, vector.getType(), lanes);
 }
 
+Value GpuBuilder::narrow(Value value, Type element) {
+  if (getElementTypeOrSelf(value.getType()) == element)
+    return value;
+  return arith::TruncFOp::create(b, loc, withWidth(element, widthOf(value)),
+                                 value);
+}
+
 Value GpuBuilder::roundTo(Value value, Type element) {
   if (element.isF32())
     return value;
-  Value narrow = arith::TruncFOp::create(
-      b, loc, withWidth(element, widthOf(value)), value);
-  return arith::ExtFOp::create(b, loc, value.getType(), narrow);
+  return arith::ExtFOp::create(b, loc, value.getType(), narrow(value, element));
 }
 
 Value GpuBuilder::exp(Value x, Precision precision) {
@@ -100,8 +106,7 @@ Value GpuBuilder::load(Value ptr, Value offset, unsigned width, Type element,
 void GpuBuilder::store(Value value, Value ptr, Value offset, Type element,
                        bool aligned) {
   unsigned width = widthOf(value);
-  if (!element.isF32())
-    value = arith::TruncFOp::create(b, loc, withWidth(element, width), value);
+  value = narrow(value, element);
   LLVM::StoreOp::create(b, loc, value, elementPointer(ptr, offset, element),
                         alignmentOf(width, element, aligned));
 }

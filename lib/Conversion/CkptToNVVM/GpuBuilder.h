@@ -23,13 +23,17 @@ namespace ckpt::nvptx {
 class GpuBuilder final : public codegen::CodeBuilder {
 public:
   explicit GpuBuilder(const PtxBuilder &ptx)
-      : CodeBuilder(ptx.b, ptx.loc, mlir::OpBuilder(ptx.b).getI32Type()) {}
+      : CodeBuilder(ptx.b, ptx.loc, mlir::OpBuilder(ptx.b).getI32Type()) {
+    // A product and a sum may be one instruction; nothing else may change.
+    flags = mlir::arith::FastMathFlags::contract;
+  }
 
   /// Single instructions at the same place.
   PtxBuilder ptx() { return PtxBuilder(b, loc); }
 
   mlir::Type ptrType() override;
   Value roundTo(Value value, mlir::Type element) override;
+  Value narrow(Value value, mlir::Type element) override;
   /// Errors: 2 ulp at full precision, as for the next two; 2^-20 at half.
   Value exp(Value x, Precision precision) override;
   Value reciprocal(Value x) override;

@@ -116,13 +116,13 @@ Value CodeBuilder::splat(Value scalar, unsigned width) {
   return vector::BroadcastOp::create(b, loc, floatType(width), scalar);
 }
 Value CodeBuilder::fadd(Value x, Value y) {
-  return arith::AddFOp::create(b, loc, x, y);
+  return arith::AddFOp::create(b, loc, x, y, flags);
 }
 Value CodeBuilder::fsub(Value x, Value y) {
-  return arith::SubFOp::create(b, loc, x, y);
+  return arith::SubFOp::create(b, loc, x, y, flags);
 }
 Value CodeBuilder::fmul(Value x, Value y) {
-  return arith::MulFOp::create(b, loc, x, y);
+  return arith::MulFOp::create(b, loc, x, y, flags);
 }
 Value CodeBuilder::fdiv(Value x, Value y) {
   return arith::DivFOp::create(b, loc, x, y);

@@ -35,6 +35,9 @@ public:
       : b(builder), loc(loc), indexType(indexType) {}
   virtual ~CodeBuilder();
 
+  /// Of the operations below that add and multiply.
+  mlir::arith::FastMathFlags flags = mlir::arith::FastMathFlags::none;
+
   mlir::OpBuilder b;
   mlir::Location loc;
   const mlir::Type indexType;
@@ -85,6 +88,9 @@ public:
   Value maxLanes(Value vector);
   /// Rounds to `element`, to nearest, ties to even; a NaN stays one.
   virtual Value roundTo(Value value, mlir::Type element) = 0;
+  /// `value` in the form that `store` leaves in memory, if the target has
+  /// registers for that; takes less of them until then.
+  virtual Value narrow(Value value, mlir::Type element) { return value; }
 
   /// How exact the functions below must be: as f32, or as what is rounded to
   /// 16 bits afterwards.
@@ -103,7 +109,7 @@ public:
 
   //===--- Memory ---------------------------------------------------------===//
   /// `offset` counts elements, as an i64. `aligned`: `offset` is a multiple of
-  /// the width.
+  /// the width. What is stored may be narrow already.
   virtual Value load(Value ptr, Value offset, unsigned width,
                      mlir::Type element, bool aligned) = 0;
   virtual void store(Value value, Value ptr, Value offset, mlir::Type element,

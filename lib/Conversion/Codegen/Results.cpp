@@ -39,11 +39,13 @@ SmallVector<Sink> codegen::sinksOf(KernelOp kernel) {
 }
 
 Results::Results(KernelOp kernel, CodeBuilder &cb, Evaluator &values,
-                 SmallVector<Value> pointers)
+                 SmallVector<Value> pointers, bool allWanted)
     : kernel(kernel), values(values), sinks(sinksOf(kernel)), cb(cb),
       pointers(std::move(pointers)) {
   for (Value pointer : this->pointers)
-    wanted.push_back(cb.isNotNull(pointer));
+    wanted.push_back(allWanted ? arith::ConstantOp::create(
+                                     cb.b, cb.loc, cb.b.getBoolAttr(true))
+                               : cb.isNotNull(pointer));
 }
 
 Value Results::anyWanted(ArrayRef<const Sink *> group) {
@@ -59,16 +61,28 @@ void Results::write(ArrayRef<const Sink *> group, const Index &index) {
   write(group, ArrayRef(index));
 }
 
-void Results::write(ArrayRef<const Sink *> group, ArrayRef<Index> indices) {
+void Results::write(ArrayRef<const Sink *> group, ArrayRef<Index> indices,
+                    ArrayRef<Value> valid) {
   SmallVector<SmallVector<Value>> computed(group.size());
   for (const Index &index : indices)
     for (auto [sink, elements] : llvm::zip(group, computed))
-      elements.push_back(values.emit(sink->root, index));
-  for (auto [sink, elements] : llvm::zip(group, computed))
-    cb.ifThen(wanted[sink->result], [&, sink = sink, &elements = elements] {
-      for (auto [index, value] : llvm::zip(indices, elements))
-        store(*sink, index, value);
+      elements.push_back(
+          cb.narrow(values.emit(sink->root, index), elementOf(*sink)));
+  for (auto [position, sink] : llvm::enumerate(group))
+    cb.ifThen(wanted[sink->result], [&, position = position, sink = sink] {
+      for (auto [i, index] : llvm::enumerate(indices)) {
+        Value value = computed[position][i];
+        if (valid.empty())
+          store(*sink, index, value);
+        else
+          cb.ifThen(valid[i], [&] { store(*sink, index, value); });
+      }
     });
+}
+
+Type Results::elementOf(const Sink &sink) {
+  Operation *yield = kernel.getBody().front().getTerminator();
+  return codegen::elementOf(yield->getOperand(sink.result));
 }
 
 void Results::store(const Sink &sink, const Index &index, Value value) {
@@ -102,14 +116,8 @@ void Results::store(const Sink &sink, const Index &index, Value value) {
     }
     shape = next;
   }
-  Type element = cast<ckpt::TensorType>(kernel.getBody()
-                                            .front()
-                                            .getTerminator()
-                                            ->getOperand(sink.result)
-                                            .getType())
-                     .getElementType();
   cb.store(value, pointers[sink.result], values.linearize(shape, at.at),
-           element, isAligned(shape, at));
+           elementOf(sink), isAligned(shape, at));
 }
 
 void codegen::bindElements(Evaluator &values, Value value, const Index &current,

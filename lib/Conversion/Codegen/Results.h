@@ -36,9 +36,10 @@ SmallVector<Sink> sinksOf(KernelOp kernel);
 
 class Results {
 public:
-  /// `pointers`: null at run time for a result that nobody asked for.
+  /// `pointers`: null at run time for a result that nobody asked for, unless
+  /// `allWanted`.
   Results(KernelOp kernel, CodeBuilder &cb, Evaluator &values,
-          SmallVector<Value> pointers);
+          SmallVector<Value> pointers, bool allWanted = false);
 
   KernelOp kernel;
   Evaluator &values;
@@ -49,14 +50,16 @@ public:
   /// in the place of an argument that is read at the same elements.
   void write(ArrayRef<const Sink *> group, const Index &index);
   /// The same for several indices: all are evaluated before one is stored.
-  void write(ArrayRef<const Sink *> group, ArrayRef<Index> indices);
+  /// `valid`, if there, says for each whether it is stored at all.
+  void write(ArrayRef<const Sink *> group, ArrayRef<Index> indices,
+             ArrayRef<Value> valid = {});
   /// One of the results was asked for.
   Value anyWanted(ArrayRef<const Sink *> group);
-  Value isWanted(const Sink &sink) const { return wanted[sink.result]; }
-  /// Stores elements of a sink's root, asked for or not.
-  void store(const Sink &sink, const Index &index, Value value);
 
 private:
+  void store(const Sink &sink, const Index &index, Value value);
+  mlir::Type elementOf(const Sink &sink);
+
   CodeBuilder &cb;
   SmallVector<Value> pointers, wanted;
 };
