@@ -77,7 +77,8 @@ static FailureOr<StridedView> checkTma(Operation *op, StringRef name,
            << " with its last dimension dense in memory for nvptx, "
               "found a stride of "
            << view->strides.back().str() << " elements";
-  for (const rt::Size &stride : ArrayRef(view->strides).drop_back())
+  for (const rt::Size &stride :
+       llvm::reverse(ArrayRef(view->strides).drop_back()))
     if (!isMultipleOf8(stride))
       return op->emitOpError("expected ")
              << name << " with strides of whole 16 bytes for nvptx, found "

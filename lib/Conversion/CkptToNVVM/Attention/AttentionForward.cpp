@@ -57,11 +57,11 @@ LogicalResult nvptx::generateAttentionForward(KernelOp kernel, const Options &,
       AttentionProblem::of(kernel, op, op.getQ(), op.getK(), op.getScale());
   if (failed(problem))
     return failure();
-  FailureOr<StridedView> q = problem->operand(op.getQ(), "q"),
-                         k = problem->operand(op.getK(), "k"),
-                         v = problem->operand(op.getV(), "v"),
-                         o = problem->result(op.getO(), "o");
-  if (failed(q) || failed(k) || failed(v) || failed(o))
+  FailureOr<StridedView> q, k, v, o;
+  if (failed(q = problem->operand(op.getQ(), "q")) ||
+      failed(k = problem->operand(op.getK(), "k")) ||
+      failed(v = problem->operand(op.getV(), "v")) ||
+      failed(o = problem->result(op.getO(), "o")))
     return failure();
   StridedView lse;
   if (op.getLse()) {
