@@ -105,7 +105,7 @@ static SmallVector<TileShape> candidates(const Problem &problem) {
   if (!n || *n > 128)
     add(2, 192, 2);
   add(2, 128, 2);
-  add(1, 128, 1);
+  add(1, 128, 2);
   return shapes;
 }
 
