@@ -38,6 +38,7 @@ struct Execution {
   std::unique_ptr<DeviceTensors> onDevice;
 
   std::optional<Failure> run();
+  std::optional<Failure> execute();
   rt::Result<rt::Step> make(const rt::StepOptions &stepOptions);
   std::optional<Failure> runSteps(rt::Step &step);
   std::optional<Failure> timeSteps();
@@ -126,18 +127,13 @@ void Execution::takeMemory(const rt::Step &step) {
       *inUse - step.statistics().allocatedBytes - onDevice->bytes();
 }
 
-std::optional<Failure> Execution::run() {
+std::optional<Failure> Execution::execute() {
   rt::Result<std::shared_ptr<rt::Device>> made =
       rt::createDevice(rt::deviceFor(loaded.program->target));
   if (!made.ok())
     return failed(made.message());
   device = *made;
   outcome.report.device = device->name();
-  rt::Result<std::vector<Tensor>> filled =
-      makeTensors(*outcome.schedule, options);
-  if (!filled.ok())
-    return Failure{filled.message(), exitBadInput};
-  tensors = std::move(*filled);
   onDevice = std::make_unique<DeviceTensors>(device, tensors,
                                              loaded.program->target == "host");
   if (rt::Status status = onDevice->upload(); !status.ok())
@@ -167,6 +163,23 @@ std::optional<Failure> Execution::run() {
     if (rt::Status status = saveResults(tensors, options.saveOutputs);
         !status.ok())
       return failed(status.message());
+  return std::nullopt;
+}
+
+std::optional<Failure> Execution::run() {
+  rt::Result<std::vector<Tensor>> filled =
+      makeTensors(*outcome.schedule, options);
+  if (!filled.ok())
+    return Failure{filled.message(), exitBadInput};
+  tensors = std::move(*filled);
+  if (options.results.empty()) {
+    if (std::optional<Failure> failure = execute())
+      return failure;
+  } else {
+    if (rt::Status status = readResults(tensors, options.results); !status.ok())
+      return Failure{status.message(), exitBadInput};
+    outcome.report.digest = digestOf(tensors);
+  }
   if (!options.check)
     return std::nullopt;
   rt::Result<std::vector<rt::CheckedTensor>> checked =
@@ -181,7 +194,7 @@ std::optional<Failure> Execution::run() {
 
 std::optional<Failure> run::execute(const Options &options,
                                     const Loaded &loaded, Outcome &outcome) {
-  if (!loaded.program->hasCode())
+  if (!loaded.program->hasCode() && options.results.empty())
     return Failure{options.file +
                        ": expected kernels, found an artifact that was "
                        "compiled for planning only; add --plan-only",

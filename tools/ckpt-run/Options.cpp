@@ -124,11 +124,29 @@ rt::Status parseRun(const Texts &texts, Options &options) {
                              {"--seed", !texts.seed.empty()},
                              {"--weights", !options.weights.empty()},
                              {"--inputs", !options.inputs.empty()},
-                             {"--save-outputs", !options.saveOutputs.empty()}})
+                             {"--save-outputs", !options.saveOutputs.empty()},
+                             {"--results", !options.results.empty()}})
     if (given)
       return rt::Error{std::string(flag) +
                        ": expected a step that is executed, found "
                        "--plan-only; leave one of them out"};
+  return {};
+}
+
+/// What is executed on another machine is only checked here.
+rt::Status checkResultsFlag(const Texts &texts, const Options &options) {
+  if (options.results.empty())
+    return {};
+  if (!options.check)
+    return rt::Error{"--results: expected --check beside it, found none"};
+  for (auto [flag, given] : {std::pair{"--steps", !texts.steps.empty()},
+                             {"--repeat", !texts.repeat.empty()},
+                             {"--no-graph", texts.noGraph},
+                             {"--save-outputs", !options.saveOutputs.empty()}})
+    if (given)
+      return rt::Error{std::string(flag) +
+                       ": expected a step that is executed, found --results; "
+                       "leave one of them out"};
   return {};
 }
 
@@ -149,6 +167,8 @@ rt::Status parseTexts(const Texts &texts, Options &options) {
     if (rt::Status status = optionalInteger(flag, *text, *value); !status.ok())
       return status;
   if (rt::Status status = parseDims(texts.dims, options.sizes); !status.ok())
+    return status;
+  if (rt::Status status = checkResultsFlag(texts, options); !status.ok())
     return status;
   return parseRun(texts, options);
 }
@@ -223,6 +243,10 @@ void addOptions(CLI::App &app, Options &options, Texts &texts) {
       ->group(group);
   app.add_flag("--check", options.check,
                "Compare every result and gradient with PyTorch in float64")
+      ->group(group);
+  app.add_option("--results", options.results,
+                 "With --check: execute nothing and compare what "
+                 "--save-outputs wrote, perhaps on a machine without PyTorch")
       ->group(group);
 
   group = "What is shown";

@@ -42,6 +42,8 @@ struct Options {
   bool graph = true;
   uint64_t seed = 0;
   std::string weights, inputs, saveOutputs;
+  /// Results of a run elsewhere, to be checked in place of one here.
+  std::string results;
   bool check = false;
 
   bool planOnly = false, printSchedule = false, policies = false;

@@ -166,6 +166,21 @@ std::string run::digestOf(const std::vector<Tensor> &tensors) {
   return hash.str();
 }
 
+rt::Status run::readResults(std::vector<Tensor> &tensors,
+                            const std::string &path) {
+  rt::Result<rt::SafetensorsFile> file = rt::SafetensorsFile::open(path);
+  if (!file.ok())
+    return rt::Error{file.message()};
+  for (Tensor &tensor : tensors)
+    if (tensor.isResult())
+      if (rt::Status status =
+              file->read(tensor.external.name, tensor.shape,
+                         tensor.external.type.dtype, tensor.data.get());
+          !status.ok())
+        return status;
+  return {};
+}
+
 rt::Status run::saveResults(const std::vector<Tensor> &tensors,
                             const std::string &path) {
   std::vector<rt::SafetensorsTensor> results;

@@ -37,6 +37,9 @@ rt::Result<std::vector<Tensor>> makeTensors(const rt::Schedule &schedule,
 /// A fingerprint of every result, names and bytes, in their fixed order.
 std::string digestOf(const std::vector<Tensor> &tensors);
 
+/// Fills the results from a file that saveResults wrote.
+rt::Status readResults(std::vector<Tensor> &tensors, const std::string &path);
+
 rt::Status saveResults(const std::vector<Tensor> &tensors,
                        const std::string &path);
 

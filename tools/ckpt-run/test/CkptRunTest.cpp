@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "GpuProgram.h"
 #include "Program/Artifact.h"
 #include "Tensors/Safetensors.h"
 #include "TestProgram.h"
@@ -66,6 +67,10 @@ protected:
     program.object.assign(object.begin(), object.end());
     return write("adapter.ckpt", program);
   }
+  /// The artifact `gpu.ckpt`, the same for a GPU.
+  std::string gpuAdapter(int blocks = 6) {
+    return write("gpu.ckpt", test::makeGpuAdapterProgram(blocks));
+  }
   std::string write(const std::string &name, const Program &program) {
     Status status = writeArtifact(at(name), program);
     EXPECT_TRUE(status.ok());
@@ -97,6 +102,19 @@ protected:
   fs::path dir;
 };
 
+/// On a driver that is none, so that it runs anywhere.
+class CkptRunGpu : public CkptRun {
+protected:
+  void SetUp() override {
+    CkptRun::SetUp();
+    setenv("CKPT_CUDA_DRIVER", FAKE_CUDA, 1);
+  }
+  void TearDown() override {
+    unsetenv("CKPT_CUDA_DRIVER");
+    CkptRun::TearDown();
+  }
+};
+
 TEST_F(CkptRun, HelpTeachesAndVersionTells) {
   Output help = run("--help");
   EXPECT_EQ(help.code, 0);
@@ -113,6 +131,11 @@ TEST_F(CkptRun, HelpTeachesAndVersionTells) {
                            "--weights",
                            "--inputs",
                            "--save-outputs",
+                           "--results",
+                           "--repeat",
+                           "--no-graph",
+                           "--target",
+                           "--deterministic",
                            "--check",
                            "--trace",
                            "--picture",
@@ -241,6 +264,92 @@ TEST_F(CkptRun, ResultsAndTensorsGoThroughFiles) {
   EXPECT_FALSE(fs::exists(at("y.safetensors")));
 }
 
+TEST_F(CkptRunGpu, RunsTimesAndSaysWhatIsTaken) {
+  std::string file = gpuAdapter() + " --dim rows=40 --backend=unsloth ";
+  json plain = report(file + "--no-graph --steps=3");
+  EXPECT_EQ(plain["target"], "nvptx");
+  EXPECT_EQ(plain["profile"], "h200");
+  EXPECT_EQ(plain["peak"]["touched"], plain["peak"]["arena"]);
+  EXPECT_EQ(plain["device"]["name"], "Fake GPU");
+  // The fake driver's context takes a mebibyte.
+  EXPECT_EQ(plain["device"]["beside"], 1 << 20);
+  json timed = report(file + "--repeat=5");
+  EXPECT_EQ(timed["digest"], plain["digest"]);
+  EXPECT_EQ(timed["time"]["steps"], 5);
+  EXPECT_EQ(timed["time"]["graph"], true);
+  EXPECT_LE(timed["time"]["least"], timed["time"]["measured"]);
+  EXPECT_LE(timed["time"]["measured"], timed["time"]["most"]);
+  EXPECT_GT(timed["time"]["issue"], 0.0);
+  EXPECT_EQ(timed["device"]["beside"], 1 << 20);
+  json single = report(file + "--repeat=2 --no-graph --trace=" + at("t.json"));
+  EXPECT_EQ(single["digest"], plain["digest"]);
+  EXPECT_EQ(single["time"]["graph"], false);
+  EXPECT_TRUE(fs::exists(at("t.json")));
+  Output text = run(file + "--repeat=2");
+  EXPECT_NE(text.out.find(" in 2 steps, enqueued in "), std::string::npos);
+  EXPECT_NE(text.out.find("device    Fake GPU, "), std::string::npos);
+}
+
+TEST_F(CkptRunGpu, TakesFilesAndGivesThem) {
+  // The first weight is zero, so y = bias + cond in every row.
+  std::vector<float> zeros(64, 0.0f), x(24, 5.0f), cond(8), bias(8, 2.0f);
+  for (int i = 0; i < 8; ++i)
+    cond[i] = float(i);
+  Status weights = writeSafetensors(
+      at("w.safetensors"), {{"blocks.0.w", {8, 8}, DType::F32, zeros.data()},
+                            {"bias", {1, 8}, DType::F32, bias.data()}});
+  Status inputs = writeSafetensors(at("x.safetensors"),
+                                   {{"x", {3, 8}, DType::F32, x.data()},
+                                    {"cond", {1, 8}, DType::F32, cond.data()}});
+  ASSERT_TRUE(weights.ok() && inputs.ok());
+  report(gpuAdapter(1) + " --dim rows=3 --weights=" + at("w.safetensors") +
+         " --inputs=" + at("x.safetensors") +
+         " --save-outputs=" + at("y.safetensors"));
+  Result<SafetensorsFile> results = SafetensorsFile::open(at("y.safetensors"));
+  ASSERT_TRUE(results.ok()) << results.message();
+  std::vector<float> y(24);
+  ASSERT_TRUE(results->read("out.x", {3, 8}, DType::F32, y.data()).ok());
+  for (int i = 0; i < 24; ++i)
+    EXPECT_EQ(y[i], float(i % 8 + 2));
+}
+
+TEST_F(CkptRunGpu, SaysWhatIsMissing) {
+  setenv("CKPT_CUDA_DRIVER", at("no-driver.so").c_str(), 1);
+  Output missing = run(gpuAdapter() + " --dim rows=4");
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.err.rfind("ckpt-run: error: cuda device: expected NVIDIA's "
+                              "driver " +
+                                  at("no-driver.so") + ", found ",
+                              0),
+            0u)
+      << missing.err;
+  refuses(gpuAdapter() + " --dim rows=4 --target=host",
+          at("gpu.ckpt") + ": expected an artifact for target host, found one "
+                           "for nvptx; leave --target out or compile it again");
+  Program program = test::makeGpuAdapterProgram(2);
+  program.deterministic = false;
+  refuses(write("free.ckpt", program) + " --dim rows=4 --deterministic",
+          at("free.ckpt") +
+              ": expected an artifact that gives the same bits every time, "
+              "found another; compile it again with --deterministic");
+}
+
+#ifdef CKPT_HAS_ORACLE
+TEST_F(CkptRunGpu, ResultsOfAnotherMachineAreChecked) {
+  std::string file = gpuAdapter(3) + " --dim rows=12 ";
+  json made = report(file + "--save-outputs=" + at("y.safetensors"));
+  // Nothing of the device is needed.
+  setenv("CKPT_CUDA_DRIVER", at("no-driver.so").c_str(), 1);
+  json checked = report(file + "--check --results=" + at("y.safetensors"));
+  EXPECT_EQ(checked["check"]["passed"], true);
+  EXPECT_EQ(checked["check"]["tensors"].size(), 6u);
+  EXPECT_EQ(checked["digest"], made["digest"]);
+  Output other =
+      run(file + "--seed=1 --check --results=" + at("y.safetensors"));
+  EXPECT_EQ(other.code, 1) << other.err;
+}
+#endif
+
 TEST_F(CkptRun, ChecksEveryResultAgainstTheOracle) {
 #ifndef CKPT_HAS_ORACLE
   Output without = run(adapter() + " --dim rows=4 --check");
@@ -323,6 +432,15 @@ TEST_F(CkptRun, RefusesWithOneMessage) {
   refuses(planned + "--profile=a100",
           "--profile: expected host or h200, found a100");
   refuses(planned + "--report=xml", "--report: expected json, found xml");
+  refuses(planned + "--target=tpu",
+          "--target: expected host or nvptx, found tpu");
+  refuses(dit() + " --dim image=64 --repeat=0",
+          "--repeat: expected at least 1, found 0");
+  refuses(dit() + " --dim image=64 --results=y.safetensors",
+          "--results: expected --check beside it, found none");
+  refuses(dit() + " --dim image=64 --check --results=y.safetensors --steps=2",
+          "--steps: expected a step that is executed, found --results; leave "
+          "one of them out");
   refuses(planned + "--check",
           "--check: expected a step that is executed, found --plan-only; "
           "leave one of them out");
