@@ -6,8 +6,6 @@
 
 #include "../../lib/Conversion/CkptToNVVM/Generators.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/raw_ostream.h"
@@ -21,10 +19,7 @@ namespace {
 
 class Gemm : public testing::Test {
 protected:
-  Gemm() {
-    context.loadDialect<CkptDialect, mlir::math::MathDialect,
-                        mlir::vector::VectorDialect>();
-  }
+  Gemm() { context.loadDialect<CkptDialect>(); }
 
   /// The code of the one kernel of a module: `arguments` and `body` of it.
   bool generate(const std::string &arguments, const std::string &body) {

@@ -7,7 +7,9 @@
 #include "PtxBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -595,7 +597,8 @@ ckpt::nvptx::makeKernelModule(MLIRContext *context, Location loc,
                               const KernelShape &shape,
                               ArrayRef<rt::LaunchArgument::Kind> parameters) {
   context->loadDialect<LLVM::LLVMDialect, NVVM::NVVMDialect, scf::SCFDialect,
-                       arith::ArithDialect>();
+                       arith::ArithDialect, math::MathDialect,
+                       vector::VectorDialect>();
   KernelModule kernel;
   kernel.module = ModuleOp::create(loc);
   OpBuilder b = OpBuilder::atBlockEnd(kernel.module->getBody());
