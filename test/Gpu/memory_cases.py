@@ -3,15 +3,16 @@
 
     python3 test/Gpu/memory_cases.py BUNDLE [CASE ...]
 
-BUNDLE holds blend.ckpt and wide.ckpt (test/Gpu/*.mlir compiled for nvptx,
-deterministic) and libckpt_rt. Every case prints one line; the exit code is the
+BUNDLE is what bench/bundle makes. Every case prints one line; the exit code is the
 number of those that failed. Which public fault a case stands for is written at
 each function.
 """
 
 import os
 import pathlib
+import statistics
 import sys
+import threading
 
 BUNDLE = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(".")
 os.environ.setdefault("CKPT_RT_LIBRARY", str(BUNDLE / "lib/libckpt_rt.so.1"))
@@ -27,7 +28,7 @@ MIB = 2**20
 
 
 def blend(sizes, memory=None, poison=POISON_START, **controls):
-    program = ckpt_rt.Program(BUNDLE / "blend.ckpt")
+    program = ckpt_rt.Program(BUNDLE / "blend-det.ckpt")
     memory = {} if memory is None else memory
     return Ours(program, "cuda", sizes, memory, {"poison": poison}, **controls)
 
@@ -111,7 +112,7 @@ def m3():
 def k1():
     """32-bit offsets. A hidden value of 32769 x 65536: its last row starts at
     element 2^31 and must come out as an equal row 0 does."""
-    program = ckpt_rt.Program(BUNDLE / "wide.ckpt")
+    program = ckpt_rt.Program(BUNDLE / "wide-det.ckpt")
     memory = {}
     ours = Ours(program, "cuda", {"rows": 32769}, memory, backend="none")
     memory["x"][32768] = memory["x"][0]
@@ -125,7 +126,63 @@ def k1():
     return None
 
 
-CASES = {case.__name__: case for case in (x1, x3, m1, m3, k1)}
+def steps():
+    """A thousand steps of a whole model take no more memory than ten, and all
+    give the same bits."""
+    program = ckpt_rt.Program(BUNDLE / "dit-3072-det.ckpt")
+    ours = Ours(program, "cuda", {"image": 256}, {}, backend="unsloth-ffn", blocks=4)
+    for _ in range(10):
+        ours.step.run()
+    expected, free = ours.results(), torch.cuda.mem_get_info()[0]
+    for _ in range(990):
+        ours.step.run()
+    if not equal(expected, ours.results()):
+        return "the last step differs"
+    taken = free - torch.cuda.mem_get_info()[0]
+    return None if taken <= 0 else f"{taken} bytes more"
+
+
+def traffic():
+    """Copies that are late and slow: others keep the link and the card busy
+    meanwhile, both ways."""
+    sizes, memory = {"batch": 1, "image": 12288}, {}
+    expected = run_and_read(blend(sizes, memory, backend="torch"))
+    ours = blend(sizes, memory, backend="unsloth")
+    quiet, busy, stop = [], [], threading.Event()
+
+    def disturb():
+        stream = torch.cuda.Stream()
+        device = torch.empty(256 * MIB, dtype=torch.uint8, device="cuda")
+        hosts = [torch.empty(256 * MIB, dtype=torch.uint8, pin_memory=True)] * 2
+        while not stop.is_set():
+            with torch.cuda.stream(stream):
+                hosts[0].copy_(device, non_blocking=True)
+                device.copy_(hosts[1], non_blocking=True)
+            stream.synchronize()
+
+    def measure(seconds):
+        for _ in range(30):
+            ours.step.run()
+            found = ours.step.statistics
+            seconds.append(found["forward_seconds"] + found["backward_seconds"])
+            if not equal(expected, ours.results()):
+                return False
+        return True
+
+    if not measure(quiet):
+        return "differs from torch"
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    same = measure(busy)
+    stop.set()
+    thread.join()
+    slower = statistics.median(busy) / statistics.median(quiet)
+    if slower < 1.1:
+        return f"the traffic did not disturb: {slower:.2f} times the time"
+    return None if same else "differs from torch under traffic"
+
+
+CASES = {case.__name__: case for case in (x1, x3, m1, m3, k1, steps, traffic)}
 
 
 def main():
