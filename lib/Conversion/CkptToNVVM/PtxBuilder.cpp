@@ -274,6 +274,10 @@ void PtxBuilder::syncCluster() {
   NVVM::ClusterArriveOp::create(b, loc, UnitAttr());
   NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
 }
+void PtxBuilder::meetCluster() {
+  NVVM::ClusterArriveRelaxedOp::create(b, loc, UnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
+}
 void PtxBuilder::setMaxRegisters(int count, bool increase) {
   NVVM::SetMaxRegisterOp::create(b, loc, count,
                                  increase

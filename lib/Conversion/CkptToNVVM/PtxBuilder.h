@@ -162,7 +162,11 @@ public:
   void syncBlock();
   void barrier(Value id, int threads);
   void arriveBarrier(Value id, int threads);
+  /// All threads of the cluster, and what they wrote is seen by all.
   void syncCluster();
+  /// The same without a word about memory (`fenceBarrierInit` has said it), so
+  /// without the wait for all that is under way.
+  void meetCluster();
   void setMaxRegisters(int count, bool increase);
 
   //===--- Memory ---------------------------------------------------------===//

@@ -56,7 +56,7 @@ private:
   void countTiles();
   Tile tileAt(Value number);
   /// Calls `body` for each tile of this cluster, with the ring carried along.
-  void forEachTile(llvm::function_ref<Ring(const Tile &, Ring)> body);
+  Ring forEachTile(llvm::function_ref<Ring(const Tile &, Ring)> body);
 
   void produce();
   void loadBlock(const Tile &tile, Value block, const Ring &ring);
@@ -106,7 +106,7 @@ void Kernel::setUp() {
   });
   ptx.syncWarp();
   if (shape.cluster > 1)
-    ptx.syncCluster();
+    ptx.meetCluster();
   else
     ptx.syncBlock();
 }
@@ -145,13 +145,15 @@ Tile Kernel::tileAt(Value number) {
   return tile;
 }
 
-void Kernel::forEachTile(llvm::function_ref<Ring(const Tile &, Ring)> body) {
+Ring Kernel::forEachTile(llvm::function_ref<Ring(const Tile &, Ring)> body) {
   Value zero = ptx.constant(0);
-  ptx.loop(cluster, tiles, clusters, {zero, zero},
-           [&](Value number, ArrayRef<Value> carried) -> Values {
-             Ring ring = body(tileAt(number), {carried[0], carried[1]});
-             return {ring.stage, ring.parity};
-           });
+  Values last = ptx.loop(cluster, tiles, clusters, {zero, zero},
+                         [&](Value number, ArrayRef<Value> carried) -> Values {
+                           Ring ring =
+                               body(tileAt(number), {carried[0], carried[1]});
+                           return {ring.stage, ring.parity};
+                         });
+  return {last[0], last[1]};
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +221,7 @@ Ring Kernel::loadAuxiliaries(const Tile &tile, Ring ring) {
 void Kernel::produce() {
   ptx.ifThen(ptx.equal(warp, 0), [&] {
     ptx.ifThen(ptx.elect(), [&] {
-      forEachTile([&](const Tile &tile, Ring ring) {
+      Ring ring = forEachTile([&](const Tile &tile, Ring ring) {
         Value end = ptx.add(tile.firstBlock, tile.blocks);
         Values after = ptx.loop(
             tile.firstBlock, end, ptx.constant(1), {ring.stage, ring.parity},
@@ -231,6 +233,13 @@ void Kernel::produce() {
             });
         return loadAuxiliaries(tile, {after[0], after[1]});
       });
+      // A block stays until the others have reported every stage to it: what
+      // arrives at a block that is gone is a fault.
+      if (shape.cluster > 1)
+        for (int stage = 0; stage < shape.stages; ++stage) {
+          pipeline.waitEmpty(ring);
+          ring = pipeline.next(ring);
+        }
     });
   });
 }
@@ -319,9 +328,6 @@ LogicalResult Kernel::emit() {
           ptx.setMaxRegisters(232, /*increase=*/true);
         result = consume();
       });
-  // Nobody leaves while another block may still write to its shared memory.
-  if (shape.cluster > 1)
-    ptx.syncCluster();
   return result;
 }
 

@@ -33,9 +33,13 @@ Value Pipeline::stageBase(Value stage) {
   return ptx.at(shared, ptx.mul(stage, shape.stageBytes()));
 }
 
-void Pipeline::acquire(const Ring &ring, int64_t bytes) {
+void Pipeline::waitEmpty(const Ring &ring) {
   // A fresh barrier is past its phase of parity 1: the first round passes.
   ptx.wait(emptyBarrier(ring.stage), ptx.bitXor(ring.parity, 1));
+}
+
+void Pipeline::acquire(const Ring &ring, int64_t bytes) {
+  waitEmpty(ring);
   ptx.expectBytes(fullBarrier(ring.stage), bytes);
 }
 

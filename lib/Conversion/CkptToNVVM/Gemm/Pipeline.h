@@ -25,7 +25,9 @@ public:
   /// By one thread, before the blocks of the cluster meet.
   void init();
 
-  /// Producer: waits until the stage is empty and announces `bytes`.
+  /// Producer: until all have released the stage.
+  void waitEmpty(const Ring &ring);
+  /// The same, and announces `bytes`.
   void acquire(const Ring &ring, int64_t bytes);
   /// Consumer: sets up releases for thread `thread` of its warpgroup.
   void enterConsumer(Value thread);
