@@ -134,10 +134,11 @@ Status StepImpl::issue(Lease &lease, Entry entry) {
   if (status.ok())
     status = drained;
   // Only now are the last copies done.
-  if (status.ok())
+  if (status.ok() && options.poison == Poison::Freed) {
     status = poisonDead(lease, end);
-  if (status.ok())
-    status = synchronise();
+    if (status.ok())
+      status = synchronise();
+  }
   if (status.ok() && options.measure)
     status = takeTimes(begin, end);
   if (status.ok())
