@@ -600,12 +600,13 @@ Code cuStreamBeginCapture_v2(StreamHandle stream, int) {
 Code cuStreamEndCapture(StreamHandle stream, GraphHandle *graph) {
   if (!stream->capture || !stream->isOrigin)
     return captureUnsupported;
+  CUgraph_st *capture = stream->capture;
   // It ends in every case.
   if (Code code = enterWithContext("cuStreamEndCapture")) {
-    leave(stream->capture, allStreams);
+    leave(capture, allStreams);
+    delete capture;
     return code;
   }
-  CUgraph_st *capture = stream->capture;
   bool isJoined = true;
   for (StreamHandle other : allStreams)
     if (other != stream && other->capture == capture)
