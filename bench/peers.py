@@ -165,6 +165,9 @@ class Step:
         for w in self.weights:
             w.update({k: w[k].detach().requires_grad_() for k in lora})
         self.trainable = [w[k] for w in self.weights for k in lora]
+        # What ckpt calls the results.
+        gradients = [f"blocks.{i}.{k}" for i in range(blocks) for k in lora] or ["x"]
+        self.names = ["out.x", *(f"grad.{name}" for name in gradients)]
         wrap = torch.compile if compiled else lambda function: function
         self.block, self.attention, self.ffn = map(wrap, SCOPES)
         self.heads, self.mode = heads, mode

@@ -70,18 +70,27 @@ class Report:
 
     def table(self, title, rows, columns):
         """Prints and keeps rows (dicts). `columns`: {key: (heading, format)};
-        a format is a format spec or a function."""
-        print(f"\n{title}")
+        a format is a format spec, empty for text, or a function. Columns that
+        no row has are left out."""
+        self.data["rows"] += [{"table": title, **row} for row in rows]
+        self.write()
+        columns = {
+            key: column
+            for key, column in columns.items()
+            if any(row.get(key) is not None for row in rows)
+        }
         cells = [[heading for heading, _ in columns.values()]]
         for row in rows:
             cells.append([_cell(row.get(k), f) for k, (_, f) in columns.items()])
-            self.data["rows"].append({"table": title, **row})
         widths = [max(map(len, column)) for column in zip(*cells)]
+        texts = [spec == "" for _, spec in columns.values()]
+        print(f"\n{title}")
         for line in cells:
-            first = line[0].ljust(widths[0])
-            rest = (cell.rjust(w) for cell, w in zip(line[1:], widths[1:]))
-            print("  ".join([first, *rest]), flush=True)
-        self.write()
+            padded = (
+                cell.ljust(width) if text else cell.rjust(width)
+                for cell, width, text in zip(line, widths, texts)
+            )
+            print("  ".join(padded).rstrip(), flush=True)
 
     def write(self):
         if self.out:
