@@ -25,7 +25,10 @@
 //
 // Nothing is in flight at the back edge. Registers at their peak, of 240 (head
 // 128): dV 64, dK 64, S and then P and dS 40, dP and then dQ 40, packed words
-// of P 12; the rest addresses.
+// of P 12; the rest addresses. Shared memory, KiB: K and V 32 each, two stages
+// of Q and dO 20 each, two of dS 20 each, staging 40: 231,032 bytes with
+// vectors and barriers, of 232,448. For a head of 64: 16, 16, 32, 32: 198,776
+// bytes. dK and dV leave through the places of K and V.
 //
 // Deterministic: warps 1 and 2, one per half of dQ, wait for their block's turn
 // in a semaphore per step and half, add, wait until that is done and pass the
