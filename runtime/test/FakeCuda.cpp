@@ -17,7 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Device/Cuda/Driver.h"
+#include "FakeKernels.h"
 
 #include <algorithm>
 #include <chrono>
@@ -88,112 +88,7 @@ struct CUmod_st {
 
 } // namespace ckpt::rt::cuda
 
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-extern "C" {
-thread_local int fakeBlock = 0, fakeThreads = 0, fakeThread = 0;
-thread_local int stub_variant = 0;
-
-void stub_add(const void *, void *, int64_t);
-void stub_reverse(const void *, void *, void *, int64_t);
-void gemm_bias_add(const void *, const void *, const void *, const void *,
-                   void *, int64_t);
-void gemm_dx(const void *, const void *, void *, int64_t);
-void gemm_dw(const void *, const void *, void *, int64_t);
-void accumulate_rows(const void *, const void *, void *, int64_t);
-void cast(const void *, void *);
-}
-
 namespace {
-
-/// What the fake puts into a descriptor.
-struct FakeMap {
-  char *address;
-  uint64_t stride;
-  uint32_t columns, rows, boxColumns, boxRows, elementBytes;
-};
-static_assert(sizeof(FakeMap) <= sizeof(TensorMap), "a descriptor's room");
-
-/// What the TMA unit does for the kernel `box`, by one thread.
-void copyBox(const FakeMap &map, char *to, int column, int row) {
-  if (fakeThread)
-    return;
-  for (uint32_t r = 0; r < map.boxRows; ++r)
-    for (uint32_t c = 0; c < map.boxColumns; ++c) {
-      uint64_t y = uint64_t(row) + r, x = uint64_t(column) + c;
-      char *element = to + (r * map.boxColumns + c) * map.elementBytes;
-      if (x < map.columns && y < map.rows)
-        std::memcpy(element,
-                    map.address + y * map.stride + x * map.elementBytes,
-                    map.elementBytes);
-      else
-        std::memset(element, 0, map.elementBytes);
-    }
-}
-
-/// The parameters of a launch, copied.
-struct Parameters {
-  std::vector<std::vector<char>> values;
-  template <typename T>
-  T get(int i) const {
-    T value;
-    std::memcpy(&value, values[i].data(), sizeof value);
-    return value;
-  }
-  void *pointer(int i) const { return get<void *>(i); }
-  int64_t number(int i) const { return get<int64_t>(i); }
-};
-
-struct FakeKernel {
-  /// Bytes of each parameter.
-  std::vector<size_t> bytes;
-  void (*call)(const Parameters &p);
-};
-
-const std::map<std::string, FakeKernel> &kernels() {
-  static const std::map<std::string, FakeKernel> all = {
-      {"stub_add",
-       {{8, 8, 8},
-        [](const Parameters &p) {
-          stub_add(p.pointer(0), p.pointer(1), p.number(2));
-        }}},
-      {"stub_reverse",
-       {{8, 8, 8, 8},
-        [](const Parameters &p) {
-          stub_reverse(p.pointer(0), p.pointer(1), p.pointer(2), p.number(3));
-        }}},
-      {"gemm_bias_add",
-       {{8, 8, 8, 8, 8, 8},
-        [](const Parameters &p) {
-          gemm_bias_add(p.pointer(0), p.pointer(1), p.pointer(2), p.pointer(3),
-                        p.pointer(4), p.number(5));
-        }}},
-      {"gemm_dx",
-       {{8, 8, 8, 8},
-        [](const Parameters &p) {
-          gemm_dx(p.pointer(0), p.pointer(1), p.pointer(2), p.number(3));
-        }}},
-      {"gemm_dw",
-       {{8, 8, 8, 8},
-        [](const Parameters &p) {
-          gemm_dw(p.pointer(0), p.pointer(1), p.pointer(2), p.number(3));
-        }}},
-      {"accumulate_rows",
-       {{8, 8, 8, 8},
-        [](const Parameters &p) {
-          accumulate_rows(p.pointer(0), p.pointer(1), p.pointer(2),
-                          p.number(3));
-        }}},
-      {"cast",
-       {{8, 8}, [](const Parameters &p) { cast(p.pointer(0), p.pointer(1)); }}},
-      {"box", {{128, 8, 4, 4}, [](const Parameters &p) {
-                 copyBox(p.get<FakeMap>(0), static_cast<char *>(p.pointer(1)),
-                         p.get<int>(2), p.get<int>(3));
-               }}}};
-  return all;
-}
 
 //===----------------------------------------------------------------------===//
 // State
@@ -527,7 +422,7 @@ Code cuModuleUnload(ModuleHandle module) {
 Code cuModuleGetFunction(FunctionHandle *function, ModuleHandle module,
                          const char *name) {
   ENTER_CONTEXT(cuModuleGetFunction);
-  if (!kernels().count(name))
+  if (!FakeLaunch::knows(name))
     return notFound;
   auto made = std::make_unique<CUfunc_st>();
   made->name = name;
@@ -551,23 +446,11 @@ Code cuLaunchKernel(FunctionHandle function, unsigned gridX, unsigned gridY,
   if (!gridX || !gridY || !gridZ || threads > 1024 ||
       int(sharedBytes) > std::max(49152, function->dynamicShared))
     return invalidValue;
-  const FakeKernel &kernel = kernels().at(function->name);
-  Parameters copied;
-  for (size_t i = 0; i < kernel.bytes.size(); ++i) {
-    auto *from = static_cast<const char *>(parameters[i]);
-    copied.values.push_back({from, from + kernel.bytes[i]});
-  }
-  int variant = function->module->variant;
-  return submit(stream, 5, [=] {
-    stub_variant = variant;
-    fakeThreads = int(threads);
-    for (unsigned block = 0; block < gridX; ++block)
-      for (unsigned thread = 0; thread < threads; ++thread) {
-        fakeBlock = int(block);
-        fakeThread = int(thread);
-        kernel.call(copied);
-      }
-  });
+  FakeLaunch launch(function->name, parameters);
+  launch.variant = function->module->variant;
+  launch.blocks = gridX;
+  launch.threads = threads;
+  return submit(stream, 5, [=] { launch.run(); });
 }
 Code cuTensorMapEncodeTiled(TensorMap *map, int dtype, unsigned rank,
                             void *address, const uint64_t *extents,
