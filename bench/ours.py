@@ -6,6 +6,7 @@ import math
 import torch
 
 import ckpt_rt
+import timing
 
 
 def _random(tensor, device):
@@ -39,17 +40,19 @@ class Ours:
                 memory[tensor.name] = _random(tensor, where)
             pointer = memory[tensor.name].data_ptr()
             self.step.bind(tensor.name, pointer, tensor.bytes)
-        if device == "cuda":
-            # The step runs on streams of its own.
-            torch.cuda.synchronize()
+        # The step runs on streams of its own.
+        timing.synchronize()
 
     def results(self):
         """{name: copy} of outputs and gradients."""
-        return {
+        made = {
             tensor.name: self.memory[tensor.name].clone()
             for tensor in self.plan.tensors
             if tensor.kind in ("output", "gradient")
         }
+        # The next run may overwrite them.
+        timing.synchronize()
+        return made
 
     def find(self, kernel, backward=None):
         """The first launch of a kernel whose name begins like this."""
