@@ -58,6 +58,11 @@ Value HostBuilder::roundTo(Value value, Type element) {
   if (element.isF32())
     return value;
   unsigned width = widthOf(value);
+  if (element.isF16()) {
+    Value half =
+        arith::TruncFOp::create(b, loc, withWidth(element, width), value);
+    return arith::ExtFOp::create(b, loc, value.getType(), half);
+  }
   Value bits = arith::AndIOp::create(b, loc, bf16Bits(*this, value),
                                      i32(int32_t(0xffff0000), width));
   return arith::BitcastOp::create(b, loc, floatType(width), bits);
@@ -88,6 +93,11 @@ Value HostBuilder::load(Value ptr, Value offset, unsigned width, Type element,
                                  ArrayRef<LLVM::GEPArg>{offset});
   Value half = LLVM::LoadOp::create(b, loc, withWidth(b.getI16Type(), width),
                                     at, /*alignment=*/2);
+  if (element.isF16()) {
+    Value value =
+        arith::BitcastOp::create(b, loc, withWidth(element, width), half);
+    return arith::ExtFOp::create(b, loc, floatType(width), value);
+  }
   Value wide = arith::ExtUIOp::create(b, loc, intType(width), half);
   Value bits = arith::ShLIOp::create(b, loc, wide, i32(16, width));
   return arith::BitcastOp::create(b, loc, floatType(width), bits);
@@ -101,10 +111,16 @@ void HostBuilder::store(Value value, Value ptr, Value offset, Type element,
     return;
   }
   unsigned width = widthOf(value);
-  Value bits =
-      arith::ShRUIOp::create(b, loc, bf16Bits(*this, value), i32(16, width));
-  Value half =
-      arith::TruncIOp::create(b, loc, withWidth(b.getI16Type(), width), bits);
+  Type bitsType = withWidth(b.getI16Type(), width);
+  Value half;
+  if (element.isF16()) {
+    half = arith::TruncFOp::create(b, loc, withWidth(element, width), value);
+    half = arith::BitcastOp::create(b, loc, bitsType, half);
+  } else {
+    half =
+        arith::ShRUIOp::create(b, loc, bf16Bits(*this, value), i32(16, width));
+    half = arith::TruncIOp::create(b, loc, bitsType, half);
+  }
   Value at = LLVM::GEPOp::create(b, loc, ptrType(), b.getI16Type(), ptr,
                                  ArrayRef<LLVM::GEPArg>{offset});
   LLVM::StoreOp::create(b, loc, half, at, /*alignment=*/2);

@@ -6,7 +6,8 @@
 ///
 /// \file
 /// What every generator is written in. Integers are i64. Nothing depends on the
-/// machine but what it is told; bf16 is converted by integer code.
+/// machine but what it is told; bf16 is converted by integer code, f16 by the
+/// instructions that x86-64-v3 has for it.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -47,7 +47,7 @@ NormTile::NormTile(int64_t vectors, unsigned width, int streams) {
   };
   // 48 f32 a thread leave room for many threads; with twice as many, 512 still
   // fit.
-  int64_t few = std::max<int64_t>(48 / (streams * width), 1);
+  int64_t few = std::clamp<int64_t>(48 / (streams * width), 1, 12);
   inRegisters = true;
   if (threadsFor(few) == 32) {
     threads = 32;

@@ -6,13 +6,21 @@
 
 #include "Sum.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx::rowwise;
 
-/// As many parts as keep a GPU busy, each of as many rows as make the parts
-/// themselves cheap.
-static constexpr int64_t partsAtMost = 128, rowsAtLeast = 32;
+/// A part has as many rows as make the parts themselves cheap.
+static constexpr int64_t rowsAtLeast = 32;
+
+/// As many parts as keep a GPU busy: the fewer, the longer the rows.
+static int64_t partsAtMost(const rt::Size &columns) {
+  std::optional<int64_t> constant = columns.asConstant();
+  constexpr int64_t elements = 1 << 19;
+  return constant ? std::clamp<int64_t>(elements / *constant, 8, 128) : 128;
+}
 
 Sum::Sum(Operation *op) : op(op), x(op->getOperands().back()) {
   auto from = cast<ckpt::TensorType>(x.getType());
@@ -33,12 +41,13 @@ Sum::Sum(Operation *op) : op(op), x(op->getOperands().back()) {
   }
   if (isDirect())
     return;
+  int64_t most =
+      partsAtMost(sumsColumns ? rt::Size(1) : from.getShape().back());
   std::optional<int64_t> rows = summedRows.asConstant();
   mostParts =
-      rows ? std::min((*rows + rowsAtLeast - 1) / rowsAtLeast, partsAtMost)
-           : partsAtMost;
-  rt::Formula wanted = rt::Formula::min(
-      rt::Formula::ceilDiv(summedRows, rowsAtLeast), partsAtMost);
+      rows ? std::min((*rows + rowsAtLeast - 1) / rowsAtLeast, most) : most;
+  rt::Formula wanted =
+      rt::Formula::min(rt::Formula::ceilDiv(summedRows, rowsAtLeast), most);
   rowsPerPart = rt::Formula::ceilDiv(summedRows, wanted);
   parts = rt::Formula::ceilDiv(summedRows, rowsPerPart);
 }
