@@ -49,6 +49,7 @@ inline Program makeAdapterProgram(DType dtype) {
   kind.graph = b.graph;
 
   Program program;
+  program.target = "host";
   program.sizes = {{"rows", std::nullopt}};
   program.kinds = {kind};
   program.stacks = {{"model", {0, 0}}};
