@@ -113,12 +113,22 @@ TEST_F(Cache, KeysTellPartsApart) {
   EXPECT_EQ(CodeCache::keyOf({"ab", "c"}), CodeCache::keyOf({"ab", "c"}));
 }
 
+TEST_F(Cache, NothingUnderAnEmptyKey) {
+  CodeCache cache;
+  cache.insert("", "code");
+  EXPECT_EQ(cache.find(""), std::nullopt);
+}
+
+TEST(BuildId, TellsThisBuild) {
+  EXPECT_EQ(buildId().size(), 40u);
+  EXPECT_EQ(buildId(), buildId());
+}
+
 TEST_F(Cache, DamageCountsAsAbsent) {
   CodeCache cache;
   cache.insert("a", "some code");
-  std::string text = (*llvm::MemoryBuffer::getFile(fileOf("a")))
-                         ->getBuffer()
-                         .str();
+  std::string text =
+      (*llvm::MemoryBuffer::getFile(fileOf("a")))->getBuffer().str();
   auto rewrite = [&](llvm::StringRef contents) {
     std::error_code error;
     llvm::raw_fd_ostream stream(fileOf("a"), error);

@@ -15,6 +15,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
+#include <cstring>
+#include <link.h>
 
 using namespace llvm;
 using namespace ckpt::nvptx;
@@ -55,7 +57,7 @@ std::string CodeCache::fileOf(StringRef key) const {
 static constexpr size_t hashLength = 64;
 
 std::optional<std::string> CodeCache::find(StringRef key) const {
-  if (directory.empty())
+  if (directory.empty() || key.empty())
     return std::nullopt;
   auto buffer = MemoryBuffer::getFile(fileOf(key));
   if (!buffer || (*buffer)->getBufferSize() < hashLength)
@@ -68,7 +70,7 @@ std::optional<std::string> CodeCache::find(StringRef key) const {
 }
 
 void CodeCache::insert(StringRef key, StringRef bytes) const {
-  if (directory.empty())
+  if (directory.empty() || key.empty())
     return;
   Expected<sys::fs::TempFile> file =
       sys::fs::TempFile::create(fileOf(key) + ".%%%%%%%%");
@@ -82,4 +84,64 @@ void CodeCache::insert(StringRef key, StringRef bytes) const {
     return consumeError(file->discard());
   }
   consumeError(file->keep(fileOf(key)));
+}
+
+//===----------------------------------------------------------------------===//
+// Build id
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BuildIdSearch {
+  uintptr_t address;
+  std::string id;
+};
+} // namespace
+
+static bool holds(const dl_phdr_info &library, uintptr_t address) {
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr) &segment = library.dlpi_phdr[i];
+    uintptr_t begin = library.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address >= begin &&
+        address - begin < segment.p_memsz)
+      return true;
+  }
+  return false;
+}
+
+/// Looks through a segment of notes: a header, a name and a text each, padded
+/// to 4 bytes.
+static std::string buildIdOf(StringRef notes) {
+  auto padded = [](size_t size) { return (size + 3) & ~size_t(3); };
+  while (notes.size() >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) header;
+    std::memcpy(&header, notes.data(), sizeof header);
+    notes = notes.drop_front(sizeof header);
+    StringRef name = notes.take_front(header.n_namesz);
+    notes = notes.drop_front(std::min(padded(header.n_namesz), notes.size()));
+    if (header.n_type == NT_GNU_BUILD_ID && name == StringRef("GNU\0", 4))
+      return toHex(notes.take_front(header.n_descsz), /*LowerCase=*/true);
+    notes = notes.drop_front(std::min(padded(header.n_descsz), notes.size()));
+  }
+  return "";
+}
+
+std::string ckpt::nvptx::buildId() {
+  BuildIdSearch search = {reinterpret_cast<uintptr_t>(&buildIdOf), ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info *library, size_t, void *data) {
+        auto &search = *static_cast<BuildIdSearch *>(data);
+        if (!holds(*library, search.address))
+          return 0;
+        for (int i = 0; i < library->dlpi_phnum && search.id.empty(); ++i) {
+          const ElfW(Phdr) &segment = library->dlpi_phdr[i];
+          if (segment.p_type == PT_NOTE)
+            search.id =
+                buildIdOf(StringRef(reinterpret_cast<const char *>(
+                                        library->dlpi_addr + segment.p_vaddr),
+                                    segment.p_memsz));
+        }
+        return 1;
+      },
+      &search);
+  return search.id;
 }

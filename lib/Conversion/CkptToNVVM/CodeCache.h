@@ -26,6 +26,7 @@ public:
   /// What the bytes depend on -> a key.
   static std::string keyOf(llvm::ArrayRef<llvm::StringRef> parts);
 
+  /// Nothing is ever found under an empty key.
   std::optional<std::string> find(llvm::StringRef key) const;
   void insert(llvm::StringRef key, llvm::StringRef bytes) const;
 
@@ -34,6 +35,11 @@ private:
   /// Empty: no cache.
   std::string directory;
 };
+
+/// The linker's hash of the library that this code is in: what the compiler
+/// makes of an input depends on it. Empty where the linker was told to leave it
+/// out.
+std::string buildId();
 
 } // namespace ckpt::nvptx
 

@@ -4,9 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Generators run one after the other, which takes milliseconds. Their functions
-// are compiled as text in contexts of their own, so that threads share nothing;
-// the text is also what the cache is asked by.
+// Generators run one after the other. Their functions are compiled as text in
+// contexts of their own, so that threads share nothing; the text is also what
+// the cache is asked by. So other models and other versions of ckpt find what
+// is the same. The same kernels by the same ckpt are found as a whole, before
+// any generator runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 
 #include "CodeCache.h"
 #include "Generators.h"
+#include "Program/Artifact.h"
 #include "Ptx.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -131,9 +134,8 @@ static void compile(Job &job, rt::GpuFunction &function, StringRef chip,
 
 static LogicalResult
 compileAll(MutableArrayRef<Job> jobs, rt::Program &program,
-           const Assembler *assembler,
+           const Assembler *assembler, const CodeCache &cache,
            llvm::function_ref<void(unsigned, unsigned)> progress) {
-  CodeCache cache;
   std::atomic<unsigned> next = 0;
   unsigned done = 0;
   std::mutex mutex;
@@ -161,21 +163,9 @@ compileAll(MutableArrayRef<Job> jobs, rt::Program &program,
   return result;
 }
 
-LogicalResult ckpt::compileNvptxKernels(
-    ModuleOp module, const NvptxOptions &options, rt::Program &program,
-    llvm::function_ref<void(unsigned, unsigned)> progress) {
-  std::optional<Assembler> assembler;
-  if (options.cubin != NvptxOptions::Cubin::No) {
-    llvm::Expected<Assembler> found = Assembler::find();
-    if (found)
-      assembler = std::move(*found);
-    else if (options.cubin == NvptxOptions::Cubin::Yes)
-      return module.emitError(llvm::toString(found.takeError()));
-    else
-      llvm::consumeError(found.takeError());
-  }
-  program.chip = options.chip;
-  Functions functions(program);
+/// Runs the generators and sorts out what has to be compiled.
+static LogicalResult generateAll(ModuleOp module, const NvptxOptions &options,
+                                 rt::Program &program, Functions &functions) {
   for (auto [kernel, launch] :
        llvm::zip_equal(module.getOps<KernelOp>(), program.kernels)) {
     Code code;
@@ -190,6 +180,65 @@ LogicalResult ckpt::compileNvptxKernels(
           step.function = numbers[step.function];
     launch.alternatives = std::move(code.alternatives);
   }
-  return compileAll(functions.jobs, program, assembler ? &*assembler : nullptr,
-                    progress);
+  return success();
+}
+
+/// A key for everything that the generators see; empty when this build of ckpt
+/// cannot be told from others.
+static std::string keyOfKernels(ModuleOp module, const NvptxOptions &options,
+                                const Assembler *assembler) {
+  std::string build = buildId();
+  if (build.empty())
+    return "";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (auto kernel : module.getOps<KernelOp>()) {
+    kernel->print(stream, OpPrintingFlags().useLocalScope());
+    stream << "\n";
+  }
+  return CodeCache::keyOf({"kernels", build, LLVM_VERSION_STRING, options.chip,
+                           options.deterministic ? "deterministic" : "",
+                           assembler ? assembler->version() : "", text});
+}
+
+/// Takes launches and functions from a program with the same kernels.
+static bool takeKernels(StringRef bytes, rt::Program &program) {
+  rt::Result<rt::Program> known = rt::deserialize(
+      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (!known.ok() || known->kernels.size() != program.kernels.size())
+    return false;
+  program.functions = std::move(known->functions);
+  for (auto [kernel, from] : llvm::zip_equal(program.kernels, known->kernels))
+    kernel.alternatives = std::move(from.alternatives);
+  return true;
+}
+
+LogicalResult ckpt::compileNvptxKernels(
+    ModuleOp module, const NvptxOptions &options, rt::Program &program,
+    llvm::function_ref<void(unsigned, unsigned)> progress) {
+  std::optional<Assembler> assembler;
+  if (options.cubin != NvptxOptions::Cubin::No) {
+    llvm::Expected<Assembler> found = Assembler::find();
+    if (found)
+      assembler = std::move(*found);
+    else if (options.cubin == NvptxOptions::Cubin::Yes)
+      return module.emitError(llvm::toString(found.takeError()));
+    else
+      llvm::consumeError(found.takeError());
+  }
+  const Assembler *given = assembler ? &*assembler : nullptr;
+  program.chip = options.chip;
+  CodeCache cache;
+  std::string key = keyOfKernels(module, options, given);
+  if (std::optional<std::string> known = cache.find(key))
+    if (takeKernels(*known, program))
+      return success();
+  Functions functions(program);
+  if (failed(generateAll(module, options, program, functions)) ||
+      failed(compileAll(functions.jobs, program, given, cache, progress)))
+    return failure();
+  std::vector<uint8_t> bytes = rt::serialize(program);
+  cache.insert(key,
+               StringRef(reinterpret_cast<char *>(bytes.data()), bytes.size()));
+  return success();
 }

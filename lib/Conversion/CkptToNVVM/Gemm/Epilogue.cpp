@@ -167,13 +167,16 @@ SmallVector<Values> Epilogue::finishWords(ArrayRef<Value> accumulators,
   // Beyond the edges the ops read what is at them; nothing of it is stored.
   Value lastPair = ptx.sub(parameters.n, ptx.constant(2));
   SmallVector<Values> words(problem.outputs.size());
+  // Both rows of a thread have the same columns.
+  Value biasOfGroup;
   for (int j = 0; j < 4; ++j) {
     int group = 2 * k + j / 2, half = j % 2;
     unsigned first = chunk * 32 + group * 4 + half * 2;
     Body::Operands operands;
     operands.product = ptx.vector(accumulators.slice(first, 2));
-    if (problem.bias)
-      operands.bias = biasPair(chunk, group);
+    if (problem.bias && half == 0)
+      biasOfGroup = biasPair(chunk, group);
+    operands.bias = biasOfGroup;
     for (auto [auxiliary, list] : llvm::zip(problem.auxiliaries, arrived)) {
       auto [low, high] = ptx.unpack(list[j], halfOf(auxiliary.matrix.type));
       operands.auxiliaries.push_back(ptx.vector({low, high}));

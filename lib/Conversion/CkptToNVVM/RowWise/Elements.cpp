@@ -22,8 +22,9 @@ using namespace ckpt::nvptx::rowwise;
 namespace {
 
 struct ElementTile {
-  /// `vectors`: of a row.
-  explicit ElementTile(int64_t vectors);
+  /// `vectors`: of a row. `isSmall`: there is more to do for a vector than
+  /// there are vectors, so they are spread over as many blocks as can be.
+  ElementTile(int64_t vectors, bool isSmall);
 
   int threads = 256, unroll = 4;
   int64_t rows = 1, columns = 1;
@@ -33,10 +34,16 @@ struct ElementTile {
 
 } // namespace
 
-ElementTile::ElementTile(int64_t vectors) {
-  constexpr int64_t most = 1536;
+ElementTile::ElementTile(int64_t vectors, bool isSmall) {
+  const int64_t most = isSmall ? 64 : 1536;
   columnBlocks = (vectors + most - 1) / most;
   columns = (vectors + columnBlocks - 1) / columnBlocks;
+  if (isSmall) {
+    threads = most;
+    unroll = 1;
+    rows = threads / columns;
+    return;
+  }
   // The nearest to 256 threads that divide the columns or are divided.
   auto fits = [&](int64_t count) {
     return count % columns == 0 ||
@@ -162,9 +169,13 @@ LogicalResult rowwise::generateElements(const Task &from, Code &code) {
   if (!extent)
     return generateLongRows(from, shape, code);
   Task task = from;
-  unsigned width = vectorWidth(shape, valuesOf(task, Signature(task)));
+  Signature signature(task);
+  unsigned width = vectorWidth(shape, valuesOf(task, signature));
   int64_t vectors = *extent / width;
-  ElementTile tile(vectors);
+  std::optional<int64_t> rows = rowsOf(shape).asConstant();
+  bool isSmall =
+      !signature.sumsRead.empty() || (rows && *rows * vectors < 1 << 16);
+  ElementTile tile(vectors, isSmall);
   task.threads = tile.threads;
   RowFunction f(task);
   SmallVector<Value> valid;

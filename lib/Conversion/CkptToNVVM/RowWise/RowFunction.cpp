@@ -71,10 +71,11 @@ void Signature::reach(Value value, const Task &task) {
   }
   if (ops.contains(op))
     return;
-  collectNames(op, names);
   const Sum *sum =
       llvm::find_if(task.sums, [&](const Sum &sum) { return sum.op == op; });
   bool hasParts = sum != task.sums.end() && !sum->isDirect();
+  if (!hasParts)
+    collectNames(op, names);
   for (Value operand : op->getOperands())
     if (!hasParts || operand != sum->x)
       reach(operand, task);
@@ -142,7 +143,7 @@ RowFunction::RowFunction(const Task &task)
       cb(bodyOf(module)), values(cb),
       results(task.kernel, cb, values, resultPointers(),
               /*allWanted=*/
-                  KernelOp(task.kernel)
+              KernelOp(task.kernel)
                       .getBody()
                       .front()
                       .getTerminator()
@@ -200,7 +201,7 @@ void RowFunction::bindSum(const Signature::SumPosition &read) {
       Value position = values.linearize(shape, index.at);
       Value stride = cb.offset(cb.size(sum->resultElements()));
       // Several at a time: the latency of one would be that of all.
-      constexpr int64_t step = 8;
+      constexpr int64_t step = 16;
       value = cb.loop(
           cb.index(0), count, step, {cb.f32(0, index.width)},
           [&](Value first, ValueRange carried) -> SmallVector<Value> {
