@@ -179,11 +179,12 @@ class Step:
             return self.block(w, self.heads, x)
         if self.mode.endswith("-ffn"):
             x = self.attention(w, self.heads, x)
-            scope = functools.partial(self.ffn, w)
+            prefix, scope = "mlp.", functools.partial(self.ffn, w)
         else:
-            scope = functools.partial(self.block, w, self.heads)
+            prefix, scope = "", functools.partial(self.block, w, self.heads)
         if self.pool:
-            trainable = [t for t in w.values() if t.requires_grad]
+            inside = [t for name, t in w.items() if name.startswith(prefix)]
+            trainable = [t for t in inside if t.requires_grad]
             return Offloaded.apply(scope, self.pool, x, *trainable)
         return checkpoint(scope, x, use_reentrant=False, preserve_rng_state=False)
 
