@@ -15,8 +15,8 @@ namespace ckpt {
 rt::TensorType toRuntime(TensorType type);
 
 /// The ops of a block, boundary regions flattened. Attributes keep their
-/// names; an element type becomes `f32`, `bf16` or `f16`, a keyword its text, a flag
-/// 1, and a shape its extents joined by ` x `.
+/// names; an element type becomes `f32`, `bf16` or `f16`, a keyword its text, a
+/// flag 1, and a shape its extents joined by ` x `.
 rt::Graph readGraph(BlockOp block);
 
 } // namespace ckpt

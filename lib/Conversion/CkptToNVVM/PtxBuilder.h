@@ -253,7 +253,9 @@ public:
 
 private:
   template <typename Op, typename... Args>
-  Value make(Args &&...args);
+  Value make(Args &&...args) {
+    return Op::create(b, loc, std::forward<Args>(args)...);
+  }
   Value intrinsic(StringRef name, Value x);
   /// Instructions whose accumulators are both read and written.
   Values tiedAsm(const llvm::Twine &text, ArrayRef<Value> tied,

@@ -182,7 +182,8 @@ TEST(Refusals, ByTheCompiler) {
              "--interval: expected a value, found nothing"},
         Case{"--intervals=2", "The following argument was not expected: "
                               "--intervals=2; see ckpt-compile --help"},
-        Case{"--target=cuda", "--target: expected host or nvptx, found 'cuda'"}}) {
+        Case{"--target=cuda",
+             "--target: expected host or nvptx, found 'cuda'"}}) {
     ProgramRun run =
         refused(std::string(CKPT_COMPILE) + tail + c.flags, output.path);
     std::string start = std::string("ckpt-compile: error: ") + c.message;
