@@ -260,7 +260,7 @@ def main():
     if "ours" in options.systems:
         # How much the card drifts over a run.
         arguments = program, options, memory, "none", expected
-        measure(rows, "ckpt, at the end", "none", run_ours, *arguments)
+        measure(rows, "ckpt again", "none", run_ours, *arguments)
     memory.clear()
     expected.clear()
     release()
