@@ -13,6 +13,7 @@ import pathlib
 import statistics
 import sys
 import threading
+import time
 
 BUNDLE = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(".")
 os.environ.setdefault("CKPT_RT_LIBRARY", str(BUNDLE / "lib/libckpt_rt.so.1"))
@@ -150,14 +151,17 @@ def traffic():
     ours = blend(sizes, memory, backend="unsloth")
     quiet, busy, stop = [], [], threading.Event()
 
-    def disturb():
+    def disturb(out):
         stream = torch.cuda.Stream()
         device = torch.empty(256 * MIB, dtype=torch.uint8, device="cuda")
-        hosts = [torch.empty(256 * MIB, dtype=torch.uint8, pin_memory=True)] * 2
+        host = torch.empty(256 * MIB, dtype=torch.uint8, pin_memory=True)
         while not stop.is_set():
             with torch.cuda.stream(stream):
-                hosts[0].copy_(device, non_blocking=True)
-                device.copy_(hosts[1], non_blocking=True)
+                for _ in range(8):
+                    if out:
+                        host.copy_(device, non_blocking=True)
+                    else:
+                        device.copy_(host, non_blocking=True)
             stream.synchronize()
 
     def measure(seconds):
@@ -171,11 +175,15 @@ def traffic():
 
     if not measure(quiet):
         return "differs from torch"
-    thread = threading.Thread(target=disturb)
-    thread.start()
+    threads = [threading.Thread(target=disturb, args=(out,)) for out in (0, 1)]
+    for thread in threads:
+        thread.start()
+    # Until they have their memory.
+    time.sleep(1)
     same = measure(busy)
     stop.set()
-    thread.join()
+    for thread in threads:
+        thread.join()
     slower = statistics.median(busy) / statistics.median(quiet)
     if slower < 1.1:
         return f"the traffic did not disturb: {slower:.2f} times the time"
