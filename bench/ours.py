@@ -1,6 +1,7 @@
 # Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 """ckpt steps over torch tensors."""
 
+import functools
 import math
 
 import torch
@@ -22,6 +23,12 @@ def _random(tensor, device):
     return made.normal_(std=fan_in**-0.5)
 
 
+@functools.cache
+def _device(name):
+    """One for all steps, so that they can share host memory."""
+    return ckpt_rt.Device(name)
+
+
 class Ours:
     """A step and the tensors that are bound to it.
 
@@ -30,11 +37,10 @@ class Ours:
     """
 
     def __init__(self, program, device, sizes, memory, options=None, **controls):
-        self.device = ckpt_rt.Device(device)
+        where = "cpu" if device == "host" else "cuda"
         self.plan = ckpt_rt.Plan(program, sizes, **controls)
         self.memory = memory
-        self.step = ckpt_rt.Step(self.plan, self.device, **(options or {}))
-        where = "cuda" if device == "cuda" else "cpu"
+        self.step = ckpt_rt.Step(self.plan, _device(device), **(options or {}))
         for tensor in self.plan.tensors:
             if tensor.name not in memory:
                 memory[tensor.name] = _random(tensor, where)

@@ -85,9 +85,9 @@ def worst_error(results, expected):
 #===------------------------------------------------------------------------===#
 
 
-def touched(program, options, memory, controls):
+def touched(program, options, memory, controls, other):
     """Highest arena byte that a step on poisoned memory uses, plus one."""
-    poison = {"poison": 1}
+    poison = {"poison": 1, "share_host_memory_with": other.step.handle.value}
     ours = Ours(program, options.device, options.sizes, memory, poison, **controls)
     ours.step.run()
     return ours.step.statistics["touched_bytes"]
@@ -117,8 +117,7 @@ def run_ours(program, options, memory, mode, expected):
         "fallbacks": counts["pool_fallbacks"] + counts["pool_pageable"],
         "error": worst_error(memory, expected),
     }
-    del ours
-    row["touched"] = touched(program, options, memory, controls)
+    row["touched"] = touched(program, options, memory, controls, ours)
     row["exact"] = costs["peak_bytes"] == row["arena"] == row["touched"]
     return row
 
@@ -187,6 +186,41 @@ def run_jax(options):
 #===------------------------------------------------------------------------===#
 # All
 #===------------------------------------------------------------------------===#
+
+
+# Ours: another's, or ours in another mode.
+RATIOS = [
+    ("none", "compile", "none"),
+    ("torch", "compile", "torch"),
+    ("torch, attention-once", "ckpt", "none"),
+    ("unsloth", "ckpt", "torch"),
+    ("unsloth", "JAX", "unsloth"),
+    ("unsloth-ffn", "ckpt", "torch-ffn"),
+    ("none", "eager", "none"),
+    ("torch-ffn", "eager", "torch-ffn"),
+    ("unsloth-ffn", "eager", "unsloth-ffn"),
+    ("torch", "eager", "torch"),
+    ("unsloth", "eager", "unsloth"),
+]
+RATIO_COLUMNS = {
+    "ours": ("ours", ""),
+    "other": ("over", ""),
+    "time": ("time", report.ratio),
+    "memory": ("peak", report.ratio),
+}
+
+
+def ratios(rows):
+    made = []
+    found = {(r["system"].split(",")[0], r["mode"]): r for r in rows if "seconds" in r}
+    pairs = [("ckpt", mode, *other) for mode, *other in RATIOS]
+    for *ours, system, mode in [*pairs, ("ckpt det", "none", "ckpt", "none")]:
+        a, b = found.get(tuple(ours)), found.get((system, mode))
+        if a and b:
+            made.append({"ours": ", ".join(ours), "other": f"{system}, {mode}"})
+            made[-1]["time"] = a["seconds"] / b["seconds"]
+            made[-1]["memory"] = a["peak"] / b["peak"] if b.get("peak") else None
+    return made
 
 
 def measure(rows, system, mode, function, *arguments):
@@ -268,6 +302,7 @@ def main():
         rows += run_jax(options)
     title = f"{options.model}, {options.blocks} blocks, {options.tokens} tokens"
     results.table(title, rows, COLUMNS)
+    results.table(f"Ratios, {title}", ratios(rows), RATIO_COLUMNS)
 
 
 if __name__ == "__main__":
