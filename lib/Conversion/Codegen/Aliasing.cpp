@@ -32,11 +32,17 @@ struct Search {
         return Reach::None;
       return same ? Reach::Same : Reach::Other;
     }
-    // Finished before a result is written, but for what stands in the sum.
-    if (auto accumulate = dyn_cast<AccumulateOp>(op))
-      return visit(accumulate.getSum(), same);
-    if (isa<ReduceSumOp>(op))
-      return Reach::None;
+    // A sum is finished before a result is written, unless there is one element
+    // in each, which is read with the others of its place.
+    if (isa<AccumulateOp, ReduceSumOp>(op)) {
+      Reach reach = Reach::None;
+      if (auto accumulate = dyn_cast<AccumulateOp>(op))
+        reach = visit(accumulate.getSum(), same);
+      Value x = op->getOperands().back();
+      if (tensorOf(x).getDims() == tensorOf(value).getDims())
+        reach = worse(reach, visit(x, same));
+      return reach;
+    }
     Reach reach = Reach::None;
     for (Value operand : op->getOperands())
       reach = worse(reach, visit(operand, same && keepsPlace(op, operand)));

@@ -188,13 +188,7 @@ void RowFunction::bindSum(const Signature::SumPosition &read) {
     auto type = tensorOf(sum->result());
     Value value;
     if (sum->isDirect()) {
-      // All dimensions that x has more are of extent 1.
-      Index mapped = index;
-      mapped.at.clear();
-      mapped.at.append(tensorOf(sum->x).getRank() - type.getRank(),
-                       cb.index(0));
-      mapped.at.append(index.at);
-      value = values.emit(sum->x, mapped);
+      value = values.emit(sum->x, index);
     } else {
       SmallVector<rt::Size> shape = type.getShape();
       Value base = parameter(pointer), count = parameter(number);

@@ -52,6 +52,11 @@ Sum::Sum(Operation *op) : op(op), x(op->getOperands().back()) {
   parts = rt::Formula::ceilDiv(summedRows, rowsPerPart);
 }
 
+bool Sum::isDirect() const {
+  return cast<ckpt::TensorType>(x.getType()).getDims() ==
+         cast<ckpt::TensorType>(result().getType()).getDims();
+}
+
 rt::Size Sum::resultElements() const {
   return cast<ckpt::TensorType>(result().getType()).getNumElements();
 }

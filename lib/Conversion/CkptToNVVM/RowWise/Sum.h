@@ -46,8 +46,8 @@ struct Sum {
 
   Value result() const { return op->getResult(0); }
   rt::Size resultElements() const;
-  /// Each sum is of one element: nothing to do before.
-  bool isDirect() const { return summedRows.isConstant(1) && !sumsColumns; }
+  /// Each sum is of one element, at its own place: nothing to do before.
+  bool isDirect() const;
   rt::Size workspaceElements() const;
 };
 
