@@ -10,7 +10,7 @@ import lit.formats
 config.name = "ckpt"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "Consumer"]
+config.excludes = ["Inputs", "Consumer", "Gpu"]
 config.test_source_root = os.path.dirname(__file__)
 config.available_features.update(config.available)
 config.environment["PATH"] = os.pathsep.join(

@@ -4,7 +4,10 @@
 // RUN: rm -f %t.ckpt
 // RUN: not ckpt-compile %s -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=OP
 // RUN: not ckpt-compile %S/missing.mlir -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=FILE
-// RUN: not ckpt-compile %examples/dit-3072.mlir --target=nvptx -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not ckpt-compile %examples/dit-3072.mlir --target=cuda -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not ckpt-compile %examples/dit-3072.mlir --target=nvptx --chip=sm_80 -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not ckpt-compile %examples/dit-3072.mlir --deterministic -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=HOST
+// RUN: env CKPT_PTXAS=%t.none not ckpt-compile %examples/dit-3072.mlir --target=nvptx --cubin -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=PTXAS
 // RUN: not ckpt-compile %examples/dit-3072.mlir --backend=slothful -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=BACKEND
 // RUN: not ckpt-compile %examples/dit-3072.mlir --backend=torch --interval=0 -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not ckpt-compile %examples/dit-3072.mlir --backend=torch --interval=two -o %t.ckpt 2>&1 | FileCheck %s --check-prefix=TEXT
@@ -18,9 +21,12 @@
 // RUN: sh -c 'ckpt-compile %s -o %t.ckpt 2>/dev/null; test $? -eq 2'
 // RUN: not ls %t.ckpt
 
-// OP: ckpt-compile-invalid.mlir:[[#@LINE+14]]:{{[0-9]+}}: error: use of value '%x' expects different type than prior uses
+// OP: ckpt-compile-invalid.mlir:[[#@LINE+17]]:{{[0-9]+}}: error: use of value '%x' expects different type than prior uses
 // FILE: error: {{.*}}missing.mlir: expected a file that can be read
-// TARGET: error: --target: expected host, found 'nvptx'
+// TARGET: error: --target: expected host or nvptx, found 'cuda'
+// CHIP: error: --chip: expected sm_90a, found 'sm_80'
+// HOST: error: --deterministic: the host target has no such choice; add --target=nvptx
+// PTXAS: error: CKPT_PTXAS: expected a program, found '{{.*}}.none'
 // BACKEND: error: --backend: {{.*}}slothful
 // ZERO: error: --interval: expected at least 1, found 0
 // TEXT: error: --interval: expected an integer, found 'two'
