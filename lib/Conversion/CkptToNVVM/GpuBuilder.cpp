@@ -47,8 +47,8 @@ Value GpuBuilder::exp(Value x, Precision precision) {
   constexpr double log2e = 1.44269504088896340736;
   unsigned width = widthOf(x);
   // The bounds also keep 0 times what would be infinite away. A NaN stays one.
-  Value bounded = arith::MaximumFOp::create(
-      b, loc, arith::MinimumFOp::create(b, loc, x, f32(87.33, width)),
+  Value bounded = LLVM::MaximumOp::create(
+      b, loc, LLVM::MinimumOp::create(b, loc, x, f32(87.33, width)),
       f32(-87.33, width));
   Value high = fmul(bounded, f32(log2e, width));
   Value power = map(high, [&](Value lane) { return ptx().ex2(lane); });
