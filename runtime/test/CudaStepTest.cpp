@@ -236,14 +236,18 @@ TEST_F(CudaStepTest, ForwardAndBackwardAreGraphsOfTheirOwn) {
   EXPECT_EQ(step.statistics().graphRuns, 12);
 }
 
-/// Pageable memory is nothing that a graph copies.
+/// Pageable memory is nothing that a graph copies. Finding that out uses no
+/// lease of its own, whose memory would count as touched.
 TEST_F(CudaStepTest, WithoutPinnedMemoryThereIsNoGraph) {
-  Step step = make(controlsFor(Backend::Unsloth, 0), graph());
+  StepOptions options = graph();
+  options.poison = Poison::Start;
+  Step step = make(controlsFor(Backend::Unsloth, 0), options);
   Tensors tensors(device, *schedule);
   tensors.bindTo(step);
   expectOk(step.run());
   EXPECT_EQ(tensors.results(), expected());
   EXPECT_EQ(step.statistics().graphRuns, 0);
+  EXPECT_EQ(step.statistics().touched, schedule->arenaBytes);
 }
 
 TEST_F(CudaStepTest, TimesComeFromEvents) {

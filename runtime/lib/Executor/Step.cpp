@@ -248,24 +248,38 @@ Status StepImpl::checkOverlaps() {
 // Running
 //===----------------------------------------------------------------------===//
 
-Result<OpenForward> Step::forward() {
+/// A handle that gives its lease back.
+Result<OpenForward> Step::open() {
   if (Status status = impl->checkOverlaps(); !status.ok())
     return Error{status.message()};
   Result<Lease *> lease = impl->open();
   if (!lease.ok())
     return lease.takeError();
-  // From here on the handle gives the lease back.
   OpenForward handle;
   handle.step = impl;
   handle.lease = *lease;
-  Status status = impl->takeBindings(**lease, /*backward=*/false);
+  return handle;
+}
+
+/// The lease is the caller's to give back, as in `runWhole`.
+Status StepImpl::runForward(Lease &lease) {
+  Status status = takeBindings(lease, /*backward=*/false);
   if (status.ok())
-    status = impl->poisonStart(**lease, /*backward=*/false);
+    status = poisonStart(lease, /*backward=*/false);
   if (status.ok())
-    status = impl->issue(**lease, Entry::Forward);
+    status = issue(lease, Entry::Forward);
   if (!status.ok())
     return Error{"forward: " + status.message()};
-  ++impl->counts.forwards;
+  ++counts.forwards;
+  return {};
+}
+
+Result<OpenForward> Step::forward() {
+  Result<OpenForward> handle = open();
+  if (!handle.ok())
+    return handle;
+  if (Status status = impl->runForward(*handle->lease); !status.ok())
+    return Error{status.message()};
   return handle;
 }
 
@@ -293,40 +307,31 @@ Status Step::backward(OpenForward &forward) {
   return {};
 }
 
-/// The lease is the caller's to give back.
 Status StepImpl::runWhole(Lease &lease) {
   for (bool backward : {false, true}) {
     Status status = takeBindings(lease, backward);
     if (status.ok())
       status = poisonStart(lease, backward);
     if (!status.ok())
-      return status;
+      return Error{"step: " + status.message()};
   }
-  return issue(lease, Entry::Whole);
+  if (Status status = issue(lease, Entry::Whole); !status.ok())
+    return Error{"step: " + status.message()};
+  ++counts.forwards;
+  ++counts.backwards;
+  return {};
 }
 
 Status Step::run() {
-  if (impl->mayReplay) {
-    if (Status status = impl->checkOverlaps(); !status.ok())
-      return status;
-    Result<Lease *> lease = impl->open();
-    if (!lease.ok())
-      return Error{lease.message()};
-    OpenForward handle;
-    handle.step = impl;
-    handle.lease = *lease;
-    if (impl->replays(**lease)) {
-      if (Status status = impl->runWhole(**lease); !status.ok())
-        return Error{"step: " + status.message()};
-      ++impl->counts.forwards;
-      ++impl->counts.backwards;
-      return {};
-    }
-  }
-  Result<OpenForward> open = forward();
-  if (!open.ok())
-    return Error{open.message()};
-  return backward(*open);
+  Result<OpenForward> handle = open();
+  if (!handle.ok())
+    return Error{handle.message()};
+  // Only now is it known whether the host memory is pinned.
+  if (impl->replays(*handle->lease))
+    return impl->runWhole(*handle->lease);
+  if (Status status = impl->runForward(*handle->lease); !status.ok())
+    return status;
+  return backward(*handle);
 }
 
 const Schedule &Step::schedule() const { return *impl->schedule; }

@@ -147,6 +147,7 @@ public:
   Result<double> timeCommand(int index, int64_t repeats);
 
 private:
+  Result<OpenForward> open();
   explicit Step(std::shared_ptr<StepImpl> impl) : impl(std::move(impl)) {}
   std::shared_ptr<StepImpl> impl;
 };

@@ -71,6 +71,7 @@ struct StepImpl {
   /// Takes over the bound pointers of the externals of that entry point.
   Status takeBindings(Lease &lease, bool backward) const;
   Status checkOverlaps();
+  Status runForward(Lease &lease);
   /// Forward and backward as one recording.
   Status runWhole(Lease &lease);
 
