@@ -39,6 +39,7 @@ FUSED = [
     ("fc2", True, "none", "linear_dx_gelu_dx", "gelu backward"),
 ]
 
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -174,9 +175,9 @@ def rows(options, results):
             made.append({**ratios[1], "bytes": command.bytes})
         title = f"Rows of {name}, {options.tokens[0]} tokens, copies of the same bytes"
         results.table(title, made, ROW_COLUMNS)
-    big = copy_timer(options, 2**32 if options.device == "cuda" else 2**26)
     size = 2**32 if options.device == "cuda" else 2**26
-    print(f"a copy that moves {size / 2**30:g} GiB: {size / big(20) / 1e9:.0f} GB/s")
+    rate = size / copy_timer(options, size)(20)
+    print(f"a copy that moves {size / 2**30:g} GiB: {rate / 1e9:.0f} GB/s")
 
 
 #===------------------------------------------------------------------------===#

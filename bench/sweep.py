@@ -10,9 +10,9 @@ and compiled PyTorch with cuDNN, offload as unsloth does it, and JAX.
     bench/sweep.py --model dit-lora --tokens 16384 # rank 16, without JAX
 
 The base is frozen; a step computes the output and the gradient of the input,
-with LoRA those of the adapters. All run on the same weights and inputs (JAX on its own). Peak: what the step
-allocates at most plus weights, input and output gradient; `error`: of the
-output and the gradient against eager PyTorch's.
+with LoRA those of the adapters. All run on the same weights and inputs, JAX on
+its own. Peak: what the step allocates at most plus weights, input and output
+gradient; `error`: of the output and the gradient against eager PyTorch's.
 """
 
 import gc
@@ -229,8 +229,6 @@ def measure(rows, system, mode, function, *arguments):
     try:
         row.update(function(*arguments))
     except Exception as failure:
-        if isinstance(failure, KeyboardInterrupt):
-            raise
         row["note"] = f"failed: {str(failure).splitlines()[0][:60]}"
     rows.append(row)
     shown = row.get("note") or f"{row['seconds']:.4f} s"
