@@ -9,7 +9,6 @@ import tempfile
 import safetensors.torch
 import torch
 
-
 # Processes at a time: most of each is start-up and float64 on the processor.
 WORKERS = 6
 
@@ -26,7 +25,8 @@ def write(path, shapes, values):
 class Runner:
     def __init__(self, bundle):
         self.bundle = pathlib.Path(bundle)
-        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
 
     def run(self, model, sizes, *flags):
         """The reason why it failed, or None."""
@@ -53,6 +53,8 @@ def report(cases, chosen):
             for name, case in cases.items()
             if not chosen or name.split()[0] in chosen
         }
+        if not jobs:
+            raise SystemExit(f"expected one of {', '.join(cases)}, found {chosen}")
         for name, job in jobs.items():
             fault = job.result()
             failed += fault is not None
