@@ -240,7 +240,9 @@ TEST_F(CApiTest, RunsRightAndBitEqualUnderEveryBackend) {
       ASSERT_EQ(ckpt_rt_step_statistics(step, &counts), 0);
       EXPECT_EQ(counts.arena_bytes, costs.peak_bytes);
       EXPECT_EQ(counts.touched_bytes, costs.peak_bytes);
-      EXPECT_EQ(counts.pool_pinned_bytes, costs.pinned_bytes);
+      // Alignment lies between the buffers, of which there are 4 at most.
+      EXPECT_GE(counts.pool_pinned_bytes, costs.pinned_bytes);
+      EXPECT_LT(counts.pool_pinned_bytes, costs.pinned_bytes + 3 * 256);
       EXPECT_EQ(counts.copied_to_host, costs.copied_to_host);
       EXPECT_EQ(counts.copied_to_device, costs.copied_to_device);
       EXPECT_EQ(counts.replayed_ops, costs.replayed_ops);

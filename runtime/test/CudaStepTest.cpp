@@ -250,6 +250,40 @@ TEST_F(CudaStepTest, WithoutPinnedMemoryThereIsNoGraph) {
   EXPECT_EQ(step.statistics().touched, schedule->arenaBytes);
 }
 
+/// The slots are one call of the driver, also those of a second forward. When
+/// that fails they are pinned one by one, which a graph copies as well.
+TEST_F(CudaStepTest, SlotsAreOneSlab) {
+  if (!isFake())
+    GTEST_SKIP() << "needs the fake driver";
+  const std::vector<float> right = expected();
+  for (bool fails : {false, true}) {
+    int64_t before = fakeCount("cuMemHostAlloc");
+    if (fails)
+      fakeFail("cuMemHostAlloc", 1, 2);
+    Step step = make(controlsFor(Backend::Unsloth), graph());
+    const int64_t slots = int64_t(schedule->slots.size());
+    ASSERT_GT(slots, 1);
+    auto calls = [&] { return fakeCount("cuMemHostAlloc") - before; };
+    EXPECT_EQ(calls(), fails ? 1 + slots : 1);
+    Tensors tensors(device, *schedule);
+    tensors.bindTo(step);
+    for (int i = 0; i < 3; ++i) {
+      tensors.clear();
+      expectOk(step.run());
+      EXPECT_EQ(tensors.results(), right);
+    }
+    EXPECT_EQ(step.statistics().graphRuns, 3);
+    EXPECT_EQ(step.statistics().graphRecordings, 1);
+    EXPECT_EQ(step.statistics().pool.fallbacks, 0);
+    EXPECT_EQ(calls(), fails ? 1 + slots : 1);
+
+    Result<OpenForward> a = step.forward(), b = step.forward();
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_EQ(calls(), fails ? 2 + slots : 2);
+    EXPECT_EQ(step.statistics().pool.misses, 2 * slots);
+  }
+}
+
 TEST_F(CudaStepTest, TimesComeFromEvents) {
   StepOptions options = graph();
   options.measure = true;

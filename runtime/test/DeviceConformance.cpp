@@ -128,6 +128,8 @@ TEST_P(DeviceConformance, MemoryIsAligned) {
   for (int64_t bytes : {1, 255, 256, 100000})
     EXPECT_EQ(reinterpret_cast<uintptr_t>(deviceMemory(bytes)) % 256, 0u);
   EXPECT_EQ(deviceMemory(0), nullptr);
+  for (bool pinned : {true, false})
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(hostMemory(100, pinned)) % 256, 0u);
 }
 
 TEST_P(DeviceConformance, RoundTripOverPinnedAndPageable) {

@@ -99,12 +99,12 @@ TEST_F(ExecutorFailureTest, NoMemoryForAnotherForward) {
   EXPECT_NE(second.message().find(std::to_string(step.statistics().arenaBytes)),
             std::string::npos);
   // No pinned and no pageable memory for its second slot.
-  device->faults.allPinnedAllocations = true;
+  device->faults.pinnedCapacity = 0;
   device->faults.pageableAllocation.set(2);
   second = step.forward();
   ASSERT_FALSE(second.ok());
-  EXPECT_NE(second.message().find("host slot 1"), std::string::npos);
-  device->faults.allPinnedAllocations = false;
+  EXPECT_NE(second.message().find("host buffer 1"), std::string::npos);
+  device->faults.pinnedCapacity = HostFaults().pinnedCapacity.load();
   expectOk(step.backward(*first));
   EXPECT_EQ(tensors.digest(), reference);
   second = step.forward();
@@ -121,10 +121,10 @@ TEST_F(ExecutorFailureTest, CreationFailsCleanly) {
       schedule(controlsFor(Backend::Unsloth));
   device->faults.deviceAllocation.set(1);
   EXPECT_FALSE(Step::create(program, unsloth, device).ok());
-  device->faults.allPinnedAllocations = true;
+  device->faults.pinnedCapacity = 0;
   device->faults.pageableAllocation.set(3);
   EXPECT_FALSE(Step::create(program, unsloth, device).ok());
-  device->faults.allPinnedAllocations = false;
+  device->faults.pinnedCapacity = HostFaults().pinnedCapacity.load();
   // A machine that knows none of the kernels.
   Result<Step> step =
       Step::create(program, unsloth, std::make_shared<HostDevice>());

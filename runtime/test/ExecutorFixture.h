@@ -63,6 +63,15 @@ struct ExecutorTest : ::testing::Test {
     expectOk(step.run());
     return tensors.digest();
   }
+  /// Bytes of a slab of all slots.
+  static int64_t slabOf(const Step &step) {
+    int64_t bytes = 0;
+    for (const HostSlot &slot : step.schedule().slots)
+      bytes = (bytes + PinnedPool::alignment - 1) / PinnedPool::alignment *
+                  PinnedPool::alignment +
+              slot.bytes;
+    return bytes;
+  }
   static void expectOk(const Status &status) {
     EXPECT_TRUE(status.ok()) << status.message();
   }

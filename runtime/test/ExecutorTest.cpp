@@ -212,6 +212,32 @@ TEST_F(ExecutorTest, TwoStepsOnOnePool) {
   EXPECT_EQ(first.statistics().pool.buckets, 2);
 }
 
+/// A step finds what another left in their pool; only what is lent meanwhile
+/// or of another size is made, once.
+TEST_F(ExecutorTest, StepsOfOnePoolShareTheirSlots) {
+  Controls controls = controlsFor(Backend::Unsloth);
+  Step first = make(controls);
+  const int64_t slab = slabOf(first);
+  auto pinned = [&] { return first.statistics().pool.pinnedBytes; };
+  EXPECT_EQ(pinned(), slab);
+  StepOptions options;
+  options.pool = first.hostMemory();
+  Step second = make(controls, options);
+  EXPECT_EQ(pinned(), slab);
+  Tensors tensors(*device, first.schedule());
+  tensors.bindTo(first);
+  tensors.bindTo(second);
+  for (int i = 0; i < 2; ++i) {
+    Result<OpenForward> a = first.forward(), b = second.forward();
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_EQ(pinned(), 2 * slab);
+  }
+  sizes = {{"image", 9}};
+  Step third = make(controls, options);
+  EXPECT_EQ(pinned(), 2 * slab + slabOf(third));
+  EXPECT_EQ(device->ledger.pinned, pinned());
+}
+
 /// Three forwards of one step, of different data, before their backwards.
 TEST_F(ExecutorTest, SeveralForwardsOfOneStep) {
   uint64_t alone[3];
@@ -329,11 +355,11 @@ TEST_F(ExecutorTest, MemoryIsConstantOverStepsAndGoneAfter) {
     EXPECT_EQ(device->ledger.device, onDevice);
     EXPECT_EQ(device->ledger.pinned, pinned);
     EXPECT_EQ(device->ledger.pageable, 0);
-    int64_t slotBytes = 0;
+    EXPECT_EQ(steps[0].statistics().pool.pinnedBytes, slabOf(steps[0]));
+    int64_t slabs = 0;
     for (Step &step : steps)
-      for (const HostSlot &slot : step.schedule().slots)
-        slotBytes += slot.bytes;
-    EXPECT_EQ(pinned, slotBytes);
+      slabs += slabOf(step);
+    EXPECT_EQ(pinned, slabs);
   }
   EXPECT_EQ(device->ledger.device, 0);
   EXPECT_EQ(device->ledger.pinned, 0);
@@ -382,29 +408,29 @@ TEST_F(ExecutorTest, MoreSizesThanBucketsPinTheBusiest) {
 
 TEST_F(ExecutorTest, FailedPinningFallsBackBitEqual) {
   const uint64_t reference = expected();
-  device->faults.pinnedAllocation.set(3);
-  Step step = make(controlsFor(Backend::Unsloth));
-  Tensors tensors(*device, step.schedule());
-  tensors.bindTo(step);
-  for (int i = 0; i < 3; ++i) {
-    tensors.clearResults();
-    expectOk(step.run());
-    EXPECT_EQ(tensors.digest(), reference);
+  const Controls unsloth = controlsFor(Backend::Unsloth);
+  const int64_t slots = int64_t(schedule(unsloth)->slots.size());
+  ASSERT_EQ(slots, 4);
+  // No slab, but each slot of 768 bytes by itself; not all of them; none.
+  for (int64_t pinned : {4, 3, 0}) {
+    SCOPED_TRACE(pinned);
+    device->faults.pinnedAllocation.set(1);
+    device->faults.pinnedCapacity = pinned * 768;
+    Step step = make(unsloth);
+    Tensors tensors(*device, step.schedule());
+    tensors.bindTo(step);
+    for (int i = 0; i < 3; ++i) {
+      tensors.clearResults();
+      expectOk(step.run());
+      EXPECT_EQ(tensors.digest(), reference);
+    }
+    PoolStatistics pool = step.statistics().pool;
+    EXPECT_EQ(pool.pinnedBytes, pinned * 768);
+    EXPECT_EQ(pool.fallbacks, slots - pinned);
+    EXPECT_EQ(pool.pageable, slots - pinned);
+    EXPECT_EQ(pool.misses, slots);
+    EXPECT_EQ(pool.hits, 3 * slots);
   }
-  PoolStatistics pool = step.statistics().pool;
-  EXPECT_EQ(pool.fallbacks, 1);
-  EXPECT_EQ(pool.pageable, 1);
-  EXPECT_EQ(pool.misses, int64_t(step.schedule().slots.size()));
-
-  device->faults.allPinnedAllocations = true;
-  Step pageable = make(controlsFor(Backend::Unsloth));
-  tensors.bindTo(pageable);
-  tensors.clearResults();
-  expectOk(pageable.run());
-  EXPECT_EQ(tensors.digest(), reference);
-  EXPECT_EQ(pageable.statistics().pool.fallbacks,
-            int64_t(step.schedule().slots.size()));
-  EXPECT_EQ(pageable.statistics().pool.pinnedBytes, 0);
 }
 
 //===----------------------------------------------------------------------===//

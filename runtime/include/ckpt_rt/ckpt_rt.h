@@ -372,9 +372,10 @@ typedef struct ckpt_rt_statistics {
   /** Of the last forward and backward, by the device. */
   double forward_seconds;
   double backward_seconds;
-  /** Host memory that is held, of all steps that share it: pinned bytes,
-      distinct pinned sizes, requests met from what was there and not, pageable
-      buffers, pinned allocations that failed and became pageable. */
+  /** Host memory that is held, of all steps that share it: pinned bytes with
+      what alignment adds, distinct pinned sizes, requests met from what was
+      there and not, pageable buffers, buffers that could not be pinned and
+      became pageable. */
   int64_t pool_pinned_bytes;
   int64_t pool_buckets;
   int64_t pool_hits;

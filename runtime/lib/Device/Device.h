@@ -148,8 +148,9 @@ public:
   /// anything. Null for 0 bytes.
   virtual Result<void *> allocate(int64_t bytes) = 0;
   virtual void free(void *device, int64_t bytes) = 0;
-  /// Memory of the host that copies go to and come from. Pinned memory is
-  /// what the machine copies without the processor's help.
+  /// Memory of the host that copies go to and come from, aligned as the
+  /// device's. Pinned memory is what the machine copies without the processor's
+  /// help.
   virtual Result<void *> allocateHost(int64_t bytes, bool pinned) = 0;
   virtual void freeHost(void *host, int64_t bytes, bool pinned) = 0;
   /// What kernels ask of the address of a caller's tensor; a tensor's elements

@@ -27,7 +27,8 @@ Result<std::unique_ptr<Lease>> StepImpl::makeLease() {
   if (!event.ok())
     return event.takeError();
   lease->lastCopy = std::move(*event);
-  lease->slots.resize(schedule->slots.size());
+  for (const HostSlot &slot : schedule->slots)
+    lease->slots.push_back({nullptr, slot.bytes, slot.pinned});
   lease->externals.resize(schedule->externals.size());
   lease->pointers.resize(schedule->buffers.size());
   for (Replay &replay : lease->replays) {
@@ -60,27 +61,11 @@ Result<Lease *> StepImpl::open() {
     ++counts.arenas;
   }
   Lease *lease = freeLeases.back();
-  for (size_t i = 0; i < schedule->slots.size(); ++i) {
-    const HostSlot &slot = schedule->slots[i];
-    Result<HostBuffer> buffer = pool->acquire(slot.bytes, slot.pinned);
-    if (!buffer.ok()) {
-      returnSlots(*lease, i);
-      return Error{"host slot " + std::to_string(i) + " of " +
-                   std::to_string(schedule->slots.size()) + ": " +
-                   buffer.message()};
-    }
-    lease->slots[i] = *buffer;
-  }
+  if (Status status = pool->acquire(lease->slots); !status.ok())
+    return Error{status.message()};
   freeLeases.pop_back();
   ++counts.openForwards;
   return lease;
-}
-
-void StepImpl::returnSlots(Lease &lease, size_t count) {
-  // Backwards, so that the next step finds the same memory in the same slots:
-  // the pool lends what it got last.
-  for (size_t i = count; i-- > 0;)
-    pool->release(lease.slots[i], lease.lastCopy);
 }
 
 void StepImpl::close(Lease *lease) {
@@ -91,7 +76,7 @@ void StepImpl::close(Lease *lease) {
       for (const HostBuffer &slot : lease->slots)
         std::fill_n(static_cast<uint8_t *>(slot.data), slot.bytes, 0xff);
   }
-  returnSlots(*lease, lease->slots.size());
+  pool->release(lease->slots, lease->lastCopy);
   freeLeases.push_back(lease);
   --counts.openForwards;
 }

@@ -146,7 +146,7 @@ Status StepImpl::prepare() {
   Result<Lease *> lease = open();
   if (!lease.ok())
     return Error{lease.message()};
-  returnSlots(**lease, schedule->slots.size());
+  pool->release((*lease)->slots, (*lease)->lastCopy);
   freeLeases.push_back(*lease);
   --counts.openForwards;
   return {};

@@ -37,7 +37,7 @@ struct Replay {
 /// The memory of one open forward. Made once, lent again and again.
 struct Lease {
   void *arena = nullptr;
-  /// One per schedule slot; from the pool while the lease is lent.
+  /// One per schedule slot; on loan from the pool while the lease is lent.
   std::vector<HostBuffer> slots;
   /// One per external, as bound when it was needed.
   std::vector<void *> externals;
@@ -83,7 +83,6 @@ struct StepImpl {
   Result<Lease *> open();
   void close(Lease *lease);
   Result<std::unique_ptr<Lease>> makeLease();
-  void returnSlots(Lease &lease, size_t count);
   void resolve(Lease &lease) const;
 
   //===--- Poison.cpp -----------------------------------------------------===//

@@ -75,7 +75,8 @@ Result<void *> HostDevice::allocateHost(int64_t bytes, bool pinned) {
   const char *what = pinned ? "pinned host memory" : "pageable host memory";
   Countdown &countdown =
       pinned ? faults.pinnedAllocation : faults.pageableAllocation;
-  if (countdown.strike() || (pinned && faults.allPinnedAllocations))
+  if (countdown.strike() ||
+      (pinned && bytes > faults.pinnedCapacity - ledger.pinned))
     return outOfMemory(what, bytes, " (injected failure)");
   void *data = allocateAligned(bytes ? bytes : 1);
   if (!data)

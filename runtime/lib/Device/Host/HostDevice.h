@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -42,8 +43,8 @@ struct HostFaults {
   Countdown launch;
   /// The copy moves nothing and its stream reports it at `synchronise`.
   Countdown copy;
-  /// Every pinned allocation fails.
-  std::atomic<bool> allPinnedAllocations{false};
+  /// Bytes that can be pinned at a time; 0 = none.
+  std::atomic<int64_t> pinnedCapacity{std::numeric_limits<int64_t>::max()};
   /// Each copy spins for a random time up to this, before it, in its middle
   /// and after it, so that a missing wait shows. 0 = off.
   std::atomic<int64_t> copyDelayMicroseconds{0};
