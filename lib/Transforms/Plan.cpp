@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CountOption.h"
 #include "Plan/Policy.h"
 #include "ckpt/Transforms/Passes.h"
 #include "ckpt/Transforms/Problem.h"
@@ -18,20 +19,6 @@ namespace ckpt {
 
 using namespace mlir;
 using namespace ckpt;
-
-/// The value of a count option; nothing when it is not given.
-static FailureOr<std::optional<int64_t>>
-parseCount(ModuleOp module, StringRef flag, StringRef text, int64_t least) {
-  if (text.empty())
-    return std::optional<int64_t>();
-  int64_t value;
-  if (text.getAsInteger(10, value) || value < least)
-    return emitError(module.getLoc())
-           << "--" << flag << ": expected "
-           << (least ? "a positive integer" : "a non-negative integer")
-           << ", found '" << text << "'";
-  return std::optional<int64_t>(value);
-}
 
 /// `blocks 0, 2`; ranges would hide which ones.
 static std::string listOf(ArrayRef<int> blocks) {
@@ -69,7 +56,7 @@ FailureOr<rt::Controls> PlanPass::parseControls(ModuleOp module) {
   controls.backend = *parsed;
   auto count = [&](StringRef flag, StringRef text, int64_t least,
                    std::optional<int64_t> &value) {
-    auto parsed = parseCount(module, flag, text, least);
+    auto parsed = parseCountOption(module, flag, text, least);
     if (succeeded(parsed))
       value = *parsed;
     return LogicalResult(parsed);
@@ -136,7 +123,7 @@ LogicalResult PlanPass::plan(ModuleOp module) {
   if (failed(controls))
     return failure();
   FailureOr<std::optional<int64_t>> limit =
-      parseCount(module, "blocks", blocks, 1);
+      parseCountOption(module, "blocks", blocks, 1);
   if (failed(limit))
     return failure();
   FailureOr<rt::Program> program = buildProblem(module);

@@ -1,4 +1,4 @@
-//===- Variants.cpp - variants read back from the IR ----------------------===//
+//===- Variants.cpp - a plan read back from the IR ------------------------===//
 //
 // Part of ckpt, under the Apache License v2.0 with LLVM Exceptions.
 //
@@ -106,4 +106,35 @@ LogicalResult ckpt::readVariants(ModuleOp module, rt::Program &program) {
     kind.variants.push_back(std::move(variant));
   }
   return success();
+}
+
+FailureOr<rt::PlannedStep> ckpt::readTable(TableOp table) {
+  auto module = cast<ModuleOp>(table->getParentOp());
+  rt::PlannedStep plan;
+  for (auto name : table.getVariants().getAsRange<FlatSymbolRefAttr>()) {
+    auto variant = cast<VariantOp>(module.lookupSymbol(name.getValue()));
+    if (variant.getForward().empty())
+      return variant.emitOpError()
+             << "expected filled regions; run ckpt-rematerialize";
+    rt::BlockPlan block;
+    block.demand = demandOf(variant);
+    plan.blocks.push_back(std::move(block));
+  }
+  int64_t next = 0, numBlocks = plan.blocks.size();
+  ArrayRef<int64_t> triples = table.getSegments();
+  for (; triples.size() >= 3; triples = triples.drop_front(3)) {
+    int64_t first = triples[0], count = triples[1];
+    if (first != next || count < 1 || count > numBlocks - first)
+      return table.emitOpError()
+             << "expected segments that follow each other over " << numBlocks
+             << " blocks, found " << count << " blocks from block " << first;
+    for (int64_t i = first; i < first + count; ++i)
+      plan.blocks[i].segment = int(plan.segments.size());
+    plan.segments.push_back({int(first), int(count), triples[2] != 0});
+    next = first + count;
+  }
+  if (next != numBlocks)
+    return table.emitOpError() << "expected segments over " << numBlocks
+                               << " blocks, found them to end at " << next;
+  return plan;
 }

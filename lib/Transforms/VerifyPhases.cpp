@@ -11,6 +11,7 @@
 
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
 #include "ckpt/Transforms/Passes.h"
+#include "ckpt/Transforms/Problem.h"
 #include "ckpt/Transforms/SelectGroups.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -115,6 +116,22 @@ static LogicalResult verifyVariant(VariantOp variant, StepOp step) {
   return verifyLoads(backward, loadable);
 }
 
+LogicalResult ckpt::verifyPlanned(ModuleOp module) {
+  for (VariantOp variant : module.getOps<VariantOp>())
+    if (failed(verifyVariant(variant,
+                             module.lookupSymbol<StepOp>(variant.getStep()))))
+      return failure();
+  auto tables = llvm::to_vector(module.getOps<TableOp>());
+  if (tables.size() != 1)
+    return module.emitError()
+           << "expected one ckpt.table, got " << tables.size()
+           << (tables.empty() ? "; run ckpt-plan" : "");
+  if (!tables.front().getOrder())
+    return tables.front().emitOpError()
+           << "expected an order of phases; run ckpt-segment-schedule";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Passes
 //===----------------------------------------------------------------------===//
@@ -193,21 +210,8 @@ struct VerifyPlannedPass
     : public ckpt::impl::VerifyPlannedPassBase<VerifyPlannedPass> {
   using VerifyPlannedPassBase::VerifyPlannedPassBase;
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    for (VariantOp variant : module.getOps<VariantOp>())
-      if (failed(verifyVariant(variant,
-                               module.lookupSymbol<StepOp>(variant.getStep()))))
-        return signalPassFailure();
-    auto tables = llvm::to_vector(module.getOps<TableOp>());
-    if (tables.size() != 1) {
-      module.emitError() << "expected one ckpt.table, got " << tables.size();
-      return signalPassFailure();
-    }
-    if (!tables.front().getOrder()) {
-      tables.front().emitOpError()
-          << "expected an order of phases; run ckpt-segment-schedule";
+    if (failed(verifyPlanned(getOperation())))
       signalPassFailure();
-    }
   }
 };
 

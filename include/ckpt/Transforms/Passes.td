@@ -210,6 +210,31 @@ def SegmentSchedulePass : Pass<"ckpt-segment-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ckpt::CkptDialect"];
 }
 
+def PrintSchedulePass : Pass<"ckpt-print-schedule", "::mlir::ModuleOp"> {
+  let summary = "Print the schedule of a planned step for given sizes";
+  let description = [{
+    Writes to standard output what `ckpt-run --print-schedule` prints: every
+    launch and copy, its stream, what it waits for, and where in the arena its
+    results lie. The schedule is `ckpt::rt::instantiate`'s and is verified
+    before it is printed. Which blocks there are and what becomes of their
+    values is as `ckpt-plan` wrote it.
+
+    Requires: a planned step (`ckpt-verify-planned`).
+
+    Never: changes the module.
+
+    Example: test/Transforms/ckpt-print-schedule.mlir.
+  }];
+  let options = [
+    ListOption<"sizes", "sizes", "std::string",
+               "name=value of every named size without a default">,
+    Option<"profile", "profile", "std::string", "\"host\"",
+           "The machine that copies are timed for: host or h200">,
+    Option<"pinMemoryMaxBuckets", "pin-memory-max-buckets", "std::string",
+           "\"\"", "Distinct sizes of pinned host buffers; 0 pins nothing">,
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // What may no longer exist
 //===----------------------------------------------------------------------===//

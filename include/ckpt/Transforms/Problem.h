@@ -13,7 +13,7 @@
 #ifndef CKPT_TRANSFORMS_PROBLEM_H
 #define CKPT_TRANSFORMS_PROBLEM_H
 
-#include "Program/Program.h"
+#include "Plan/Policy.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -40,6 +40,14 @@ rt::Demand demandOf(VariantOp variant);
 /// Index into `program.kinds` of a variant's block.
 int kindOf(VariantOp variant, mlir::ModuleOp module,
            const rt::Program &program);
+
+/// The demands and segments that a table states. Which blocks of which stacks
+/// they are is not in it.
+mlir::FailureOr<rt::PlannedStep> readTable(TableOp table);
+
+/// What a module must be at level 4: filled variants whose values are there
+/// when they are loaded, and one ordered table. Emits a diagnostic on failure.
+mlir::LogicalResult verifyPlanned(mlir::ModuleOp module);
 
 } // namespace ckpt
 

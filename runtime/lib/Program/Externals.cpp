@@ -153,7 +153,8 @@ ckpt::rt::externalsOf(const Program &program,
 }
 
 Result<SizeValues> ckpt::rt::bindSizes(const Program &program,
-                                       const SizeValues &given) {
+                                       const SizeValues &given,
+                                       const std::string &flag) {
   SizeValues bound;
   std::string known;
   for (const NamedSize &size : program.sizes) {
@@ -165,16 +166,15 @@ Result<SizeValues> ckpt::rt::bindSizes(const Program &program,
       bound[size.name] = *size.defaultValue;
     else
       return Error{"size " + size.name +
-                   ": expected a value, found none; add "
-                   "--dim " +
-                   size.name + "=N"};
+                   ": expected a value, found none; add " + flag + size.name +
+                   "=N"};
     if (bound[size.name] < 1)
-      return Error{"--dim " + size.name + ": expected at least 1, found " +
+      return Error{flag + size.name + ": expected at least 1, found " +
                    std::to_string(bound[size.name])};
   }
   for (auto &[name, value] : given)
     if (!bound.count(name))
-      return Error{"--dim " + name + ": expected " +
+      return Error{flag + name + ": expected " +
                    (known.empty() ? "no sizes at all" : "one of " + known) +
                    ", found " + name};
   return bound;

@@ -60,8 +60,10 @@ std::vector<External> externalsOf(const Program &program,
 std::string expandName(const std::string &name, int64_t index);
 
 /// All sizes of the program with the caller's values and the defaults. Fails
-/// on one that is missing, unknown or not positive, naming it.
-Result<SizeValues> bindSizes(const Program &program, const SizeValues &given);
+/// on one that is missing, unknown or not positive, naming it; `flag` and then
+/// `name=N` is how a user gives one.
+Result<SizeValues> bindSizes(const Program &program, const SizeValues &given,
+                             const std::string &flag = "--dim ");
 
 } // namespace ckpt::rt
 
