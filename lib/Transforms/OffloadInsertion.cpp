@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Phases.h"
 #include "ckpt/Transforms/Passes.h"
 #include "ckpt/Transforms/Problem.h"
 
@@ -65,6 +66,8 @@ struct OffloadInsertionPass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(verifyVariantsExist(module)))
+      return signalPassFailure();
     for (VariantOp variant : module.getOps<VariantOp>())
       if (failed(insertCopies(module, variant)))
         return signalPassFailure();

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CountOption.h"
+#include "Phases.h"
 #include "Program/Artifact.h"
 #include "Schedule/Schedule.h"
 #include "ckpt/Transforms/Passes.h"

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan/Rematerialize.h"
+#include "Phases.h"
 #include "ckpt/Transforms/Passes.h"
 #include "ckpt/Transforms/Problem.h"
 
@@ -193,6 +194,8 @@ struct RematerializePass
 
 private:
   LogicalResult rematerialize(ModuleOp module) {
+    if (failed(verifyVariantsExist(module)))
+      return failure();
     FailureOr<rt::Program> program = buildProblem(module);
     if (failed(program))
       return failure();

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Phases.h"
 #include "Plan/Policy.h"
 #include "ckpt/Transforms/Passes.h"
 #include "ckpt/Transforms/Problem.h"
@@ -23,6 +24,8 @@ struct SegmentSchedulePass
   using SegmentSchedulePassBase::SegmentSchedulePassBase;
 
   void runOnOperation() override {
+    if (failed(verifyVariantsExist(getOperation())))
+      return signalPassFailure();
     for (TableOp table : getOperation().getOps<TableOp>()) {
       FailureOr<rt::PlannedStep> plan = readTable(table);
       if (failed(plan))

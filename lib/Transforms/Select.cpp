@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cost.h"
+#include "Phases.h"
 #include "Ports.h"
 #include "ckpt/Conversion/TargetInfo.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
@@ -295,6 +296,8 @@ void SelectPass::runOnOperation() {
   for (StepOp step : steps)
     if (failed(checkOps(step)))
       return signalPassFailure();
+  if (failed(verifyStepsExist(module)))
+    return signalPassFailure();
   if (steps.empty())
     return;
   HostTargetInfo host;

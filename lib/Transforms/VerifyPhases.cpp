@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Phases.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
 #include "ckpt/Transforms/Passes.h"
-#include "ckpt/Transforms/Problem.h"
 #include "ckpt/Transforms/SelectGroups.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -116,6 +116,29 @@ static LogicalResult verifyVariant(VariantOp variant, StepOp step) {
   return verifyLoads(backward, loadable);
 }
 
+LogicalResult ckpt::verifyStepsExist(ModuleOp module) {
+  llvm::StringSet<> done;
+  for (StepOp step : module.getOps<StepOp>())
+    done.insert(step.getBlock());
+  for (BlockOp block : module.getOps<BlockOp>())
+    if (!done.contains(block.getSymName()))
+      return block.emitOpError() << "expected a ckpt.step of it, found none; "
+                                    "run ckpt-differentiate";
+  return success();
+}
+
+LogicalResult ckpt::verifyVariantsExist(ModuleOp module) {
+  if (module.getOps<BlockOp>().empty())
+    return success();
+  if (failed(verifyStepsExist(module)))
+    return failure();
+  if (!module.getOps<VariantOp>().empty())
+    return success();
+  StepOp step = *module.getOps<StepOp>().begin();
+  return step.emitOpError()
+         << "expected a ckpt.variant of it, found none; run ckpt-plan";
+}
+
 LogicalResult ckpt::verifyPlanned(ModuleOp module) {
   for (VariantOp variant : module.getOps<VariantOp>())
     if (failed(verifyVariant(variant,
@@ -175,21 +198,14 @@ struct VerifyStepsPass
     : public ckpt::impl::VerifyStepsPassBase<VerifyStepsPass> {
   using VerifyStepsPassBase::VerifyStepsPassBase;
   void runOnOperation() override {
-    llvm::StringSet<> done;
-    for (StepOp step : getOperation().getOps<StepOp>()) {
-      done.insert(step.getBlock());
+    for (StepOp step : getOperation().getOps<StepOp>())
       if (failed(verifyOps(
               {&step.getForward(), &step.getBackward()},
               "tensor ops, saves and loads only",
               [](Operation *op) { return isCrossing(op) || isFusible(op); })))
         return signalPassFailure();
-    }
-    for (BlockOp block : getOperation().getOps<BlockOp>())
-      if (!done.contains(block.getSymName())) {
-        block.emitOpError() << "expected a ckpt.step of it, found none; run "
-                               "ckpt-differentiate";
-        return signalPassFailure();
-      }
+    if (failed(verifyStepsExist(getOperation())))
+      signalPassFailure();
   }
 };
 
@@ -203,6 +219,8 @@ struct VerifySelectedPass
                              return isCrossing(op) || isa<LaunchOp>(op);
                            })))
         return signalPassFailure();
+    if (failed(verifyStepsExist(getOperation())))
+      signalPassFailure();
   }
 };
 

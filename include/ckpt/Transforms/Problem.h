@@ -45,10 +45,6 @@ int kindOf(VariantOp variant, mlir::ModuleOp module,
 /// they are is not in it.
 mlir::FailureOr<rt::PlannedStep> readTable(TableOp table);
 
-/// What a module must be at level 4: filled variants whose values are there
-/// when they are loaded, and one ordered table. Emits a diagnostic on failure.
-mlir::LogicalResult verifyPlanned(mlir::ModuleOp module);
-
 } // namespace ckpt
 
 #endif // CKPT_TRANSFORMS_PROBLEM_H
