@@ -158,10 +158,7 @@ LogicalResult host::emitRowWise(KernelFrame &frame) {
   for (Operation *norm : norms)
     shapes.push_back(norm->getResult(0));
   for (const Sink &sink : frame.sinks) {
-    bool isStats = sink.root.getDefiningOp() &&
-                   llvm::is_contained(norms, sink.root.getDefiningOp()) &&
-                   cast<OpResult>(sink.root).getResultNumber() == 1;
-    if (isStats)
+    if (codegen::isStats(sink.root))
       continue;
     left.push_back(&sink);
     shapes.push_back(sink.root);

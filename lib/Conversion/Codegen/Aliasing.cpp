@@ -64,11 +64,6 @@ struct Search {
 
 } // namespace
 
-static bool isStats(Value value) {
-  return isa_and_nonnull<LayerNormOp, RmsNormOp>(value.getDefiningOp()) &&
-         cast<OpResult>(value).getResultNumber() == 1;
-}
-
 bool TargetInfo::mayAlias(KernelOp kernel, unsigned operand,
                           unsigned result) const {
   KernelClass kind = kernel.getKernelClass();

@@ -26,7 +26,7 @@
 /// broadcasts are already applied to it. It gives f32, or a vector of it.
 /// Equal coordinates are the same `Value`s if they come from the same call, so
 /// build a row's coordinates once. Code is reused where it dominates by
-/// regions: build loops and branches with scf only, or call `forget`.
+/// regions: build loops and branches with scf only.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,8 +74,6 @@ public:
   /// Reports an op that has no code where it stands; gives some value.
   Value reject(mlir::Operation *op, unsigned width);
   bool failed() const { return hasFailed; }
-  /// Nothing that was built so far is reused.
-  void forget() { known.clear(); }
 
   /// The extents of a value.
   SmallVector<Value> extentsOf(Value value);

@@ -12,6 +12,11 @@ using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::codegen;
 
+bool codegen::isStats(Value value) {
+  return isa_and_nonnull<LayerNormOp, RmsNormOp>(value.getDefiningOp()) &&
+         cast<OpResult>(value).getResultNumber() == 1;
+}
+
 static void collectSinks(Value value, Sink sink, SmallVectorImpl<Sink> &sinks) {
   Operation *op = value.getDefiningOp();
   // A concat of views alone is a copy; its parts are read where they lie.

@@ -31,6 +31,9 @@ struct Sink {
   SmallVector<Step> steps;
 };
 
+/// The statistics of a norm.
+bool isStats(Value value);
+
 /// The sinks of a kernel, in the order of its results.
 SmallVector<Sink> sinksOf(KernelOp kernel);
 
