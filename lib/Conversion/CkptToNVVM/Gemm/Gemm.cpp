@@ -12,8 +12,6 @@
 
 #include "Kernel.h"
 
-#include "../../Codegen/Evaluator.h"
-
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx;

@@ -76,10 +76,6 @@ struct TileShape {
   int64_t auxiliaryBytes() const { return int64_t(bm()) * 128; }
   int auxiliariesPerStage() const { return stageBytes() / auxiliaryBytes(); }
   int chunks() const { return (bn + 63) / 64; }
-  int auxiliaryStages() const {
-    int tiles = chunks() * auxiliaries;
-    return (tiles + auxiliariesPerStage() - 1) / auxiliariesPerStage();
-  }
 
   int64_t bufferBytes() const { return int64_t(staged) * 2048; }
   int64_t stagingOffset() const { return stages * stageBytes(); }
