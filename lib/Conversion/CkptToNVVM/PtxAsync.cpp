@@ -24,12 +24,10 @@ void PtxBuilder::barrierInit(Value barrier, int count) {
 void PtxBuilder::fenceBarrierInit() {
   NVVM::FenceMbarrierInitOp::create(b, loc);
 }
-void PtxBuilder::expectBytes(Value barrier, Value bytes) {
-  NVVM::MBarrierArriveExpectTxOp::create(
-      b, loc, Type(), barrier, bytes, NVVM::MemScopeKind::CTA, false, Value());
-}
 void PtxBuilder::expectBytes(Value barrier, int64_t bytes) {
-  expectBytes(barrier, constant(bytes));
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, loc, Type(), barrier, constant(bytes), NVVM::MemScopeKind::CTA, false,
+      Value());
 }
 void PtxBuilder::arrive(Value barrier) {
   NVVM::MBarrierArriveOp::create(b, loc, i64(), barrier, Value(),
@@ -75,16 +73,15 @@ void PtxBuilder::storeTile(Value map, Value shared,
       Value());
 }
 void PtxBuilder::loadBulk(Value shared, Value global, Value barrier,
-                          Value bytes) {
+                          int64_t bytes) {
   NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-      b, loc, asClusterPointer(shared), global, barrier, bytes, Value(),
-      Value());
+      b, loc, asClusterPointer(shared), global, barrier, constant(bytes),
+      Value(), Value());
 }
-void PtxBuilder::reduceAddBulk(Value global, Value shared, Value bytes) {
+void PtxBuilder::reduceAddBulk(Value global, Value shared, int64_t bytes) {
   inlineAsm("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 "
             "[$0], [$1], $2;",
-            matchPattern(bytes, m_Constant()) ? "l,r,n" : "l,r,r",
-            {global, sharedAddress(shared), bytes}, {});
+            "l,r,n", {global, sharedAddress(shared), constant(bytes)}, {});
 }
 void PtxBuilder::commitStores() {
   NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
@@ -168,10 +165,6 @@ Values PtxBuilder::wgmma(ArrayRef<Value> accumulators, ArrayRef<Value> a,
 // Inline assembly
 //===----------------------------------------------------------------------===//
 
-static bool isConstant(Value value) {
-  return matchPattern(value, m_Constant());
-}
-
 /// The constraint of an operand: constants become immediates.
 static StringRef constraintOf(Value operand) {
   if (operand.getType().isF32())
@@ -179,7 +172,7 @@ static StringRef constraintOf(Value operand) {
   if (isa<LLVM::LLVMPointerType>(operand.getType()) ||
       operand.getType().isInteger(64))
     return "l";
-  return isConstant(operand) ? "n" : "r";
+  return matchPattern(operand, m_Constant()) ? "n" : "r";
 }
 
 Values PtxBuilder::tiedAsm(const Twine &text, ArrayRef<Value> tied,

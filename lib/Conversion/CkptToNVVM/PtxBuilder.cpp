@@ -7,9 +7,7 @@
 #include "PtxBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -95,9 +93,6 @@ Value PtxBuilder::real(double value) {
 }
 Value PtxBuilder::fadd(Value x, Value y) {
   return make<arith::AddFOp>(x, y, fast());
-}
-Value PtxBuilder::fsub(Value x, Value y) {
-  return make<arith::SubFOp>(x, y, fast());
 }
 Value PtxBuilder::fmul(Value x, Value y) {
   return make<arith::MulFOp>(x, y, fast());
@@ -263,10 +258,6 @@ void PtxBuilder::barrier(Value id, int threads) {
 void PtxBuilder::arriveBarrier(Value id, int threads) {
   NVVM::BarrierArriveOp::create(b, loc, id, constant(threads));
 }
-void PtxBuilder::syncCluster() {
-  NVVM::ClusterArriveOp::create(b, loc, UnitAttr());
-  NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
-}
 void PtxBuilder::meetCluster() {
   NVVM::ClusterArriveRelaxedOp::create(b, loc, UnitAttr());
   NVVM::ClusterWaitOp::create(b, loc, UnitAttr());
@@ -281,8 +272,6 @@ void PtxBuilder::setMaxRegisters(int count, bool increase) {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-static constexpr StringRef sharedSymbol = "shared";
 
 Value PtxBuilder::sharedMemory() {
   return make<LLVM::AddressOfOp>(ptr(3), sharedSymbol);
@@ -340,10 +329,9 @@ void PtxBuilder::storeMatrix(Value pointer, ArrayRef<Value> words,
                            NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
                            NVVM::LdStMatrixEltType::B16);
 }
-Values PtxBuilder::loadMatrix(Value pointer, bool transposed) {
+Values PtxBuilder::loadMatrix(Value pointer) {
   return inlineAsm(
-      Twine("ldmatrix.sync.aligned.m8n8.x4") + (transposed ? ".trans" : "") +
-          ".shared.b16 {$0, $1, $2, $3}, [$4];",
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];",
       "=r,=r,=r,=r,r", sharedAddress(pointer), {i32(), i32(), i32(), i32()});
 }
 Value PtxBuilder::atomicIncrement(Value pointer) {
@@ -365,75 +353,4 @@ void PtxBuilder::fenceAsyncProxy() {
   NVVM::FenceProxyOp::create(
       b, loc, NVVM::ProxyKind::async_shared,
       NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
-}
-
-//===----------------------------------------------------------------------===//
-// Modules
-//===----------------------------------------------------------------------===//
-
-static Type typeOf(rt::LaunchArgument::Kind kind, Builder &b) {
-  switch (kind) {
-  case rt::LaunchArgument::Kind::Pointer:
-    return LLVM::LLVMPointerType::get(b.getContext(), 1);
-  case rt::LaunchArgument::Kind::Map:
-    return LLVM::LLVMPointerType::get(b.getContext());
-  case rt::LaunchArgument::Kind::Int32:
-    return b.getI32Type();
-  case rt::LaunchArgument::Kind::Int64:
-    return b.getI64Type();
-  case rt::LaunchArgument::Kind::Float32:
-    return b.getF32Type();
-  }
-  return {};
-}
-
-KernelModule
-ckpt::nvptx::makeKernelModule(MLIRContext *context, Location loc,
-                              const KernelShape &shape,
-                              ArrayRef<rt::LaunchArgument::Kind> parameters) {
-  context->loadDialect<LLVM::LLVMDialect, NVVM::NVVMDialect, scf::SCFDialect,
-                       arith::ArithDialect, math::MathDialect,
-                       vector::VectorDialect>();
-  KernelModule kernel;
-  kernel.module = ModuleOp::create(loc);
-  OpBuilder b = OpBuilder::atBlockEnd(kernel.module->getBody());
-  LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
-                         /*isConstant=*/false, LLVM::Linkage::External,
-                         sharedSymbol, Attribute(), /*alignment=*/1024,
-                         /*addrSpace=*/3);
-  SmallVector<Type> types;
-  for (rt::LaunchArgument::Kind kind : parameters)
-    types.push_back(typeOf(kind, b));
-  kernel.function = LLVM::LLVMFuncOp::create(
-      b, loc, shape.name,
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
-  for (auto [i, kind] : llvm::enumerate(parameters)) {
-    if (kind != rt::LaunchArgument::Kind::Map)
-      continue;
-    // By value, its address taken where it lies: no local copy.
-    kernel.function.setArgAttr(
-        i, "llvm.byval",
-        TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128)));
-    kernel.function.setArgAttr(i, "llvm.align", b.getI64IntegerAttr(64));
-    kernel.function.setArgAttr(i, "nvvm.grid_constant", b.getUnitAttr());
-  }
-  kernel.function->setAttr("nvvm.kernel", b.getUnitAttr());
-  kernel.function->setAttr("nvvm.reqntid",
-                           b.getDenseI32ArrayAttr({shape.threads, 1, 1}));
-  if (shape.oneBlock)
-    kernel.function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
-  if (shape.cluster > 1)
-    kernel.function->setAttr("nvvm.cluster_dim",
-                             b.getDenseI32ArrayAttr({shape.cluster, 1, 1}));
-  kernel.function.addEntryBlock(b);
-  return kernel;
-}
-
-PtxBuilder ckpt::nvptx::bodyOf(KernelModule &kernel) {
-  return PtxBuilder(OpBuilder::atBlockEnd(&kernel.function.getBody().front()),
-                    kernel.function.getLoc());
-}
-
-void ckpt::nvptx::finishKernel(PtxBuilder &builder) {
-  LLVM::ReturnOp::create(builder.b, builder.loc, ValueRange());
 }

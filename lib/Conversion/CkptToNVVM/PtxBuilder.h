@@ -25,8 +25,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ckpt::nvptx {
@@ -56,16 +54,14 @@ struct Descriptor {
   }
 };
 
+/// The types of 16 bits.
 enum class Half { BF16, F16 };
-
-/// What a kernel's function is made of.
-struct KernelShape {
-  StringRef name;
-  int threads = 0;
-  int cluster = 1;
-  /// At least one block stays on a multiprocessor; `setMaxRegisters` needs it.
-  bool oneBlock = true;
-};
+inline Half halfOf(rt::DType type) {
+  return type == rt::DType::BF16 ? Half::BF16 : Half::F16;
+}
+inline Half halfOf(mlir::Type type) {
+  return type.isBF16() ? Half::BF16 : Half::F16;
+}
 
 class PtxBuilder {
 public:
@@ -106,7 +102,6 @@ public:
   //===--- Floating point -------------------------------------------------===//
   Value real(double value);
   Value fadd(Value x, Value y);
-  Value fsub(Value x, Value y);
   Value fmul(Value x, Value y);
   Value fneg(Value x);
   /// x y + z with one rounding.
@@ -162,15 +157,14 @@ public:
   void syncBlock();
   void barrier(Value id, int threads);
   void arriveBarrier(Value id, int threads);
-  /// All threads of the cluster, and what they wrote is seen by all.
-  void syncCluster();
-  /// The same without a word about memory (`fenceBarrierInit` has said it), so
-  /// without the wait for all that is under way.
+  /// All threads of the cluster. Says nothing about memory (`fenceBarrierInit`
+  /// has done so), and so does not wait for all that is under way.
   void meetCluster();
   void setMaxRegisters(int count, bool increase);
 
   //===--- Memory ---------------------------------------------------------===//
-  /// The block's dynamic shared memory, 1024-aligned.
+  /// The variable that is the block's dynamic shared memory, 1024-aligned.
+  static constexpr StringRef sharedSymbol = "shared";
   Value sharedMemory();
   /// `base` + `offset` bytes.
   Value at(Value base, Value offset);
@@ -190,7 +184,7 @@ public:
   Value asClusterPointer(Value shared);
   void storeMatrix(Value pointer, ArrayRef<Value> words, bool transposed);
   /// ldmatrix.x4: four 8x8 matrices of 16-bit elements, one word each.
-  Values loadMatrix(Value pointer, bool transposed = false);
+  Values loadMatrix(Value pointer);
   /// Adds 1 to an i32 in global memory and gives what was there.
   Value atomicIncrement(Value pointer);
   /// Spins until the i32 in global memory is `value`; what was written before
@@ -205,7 +199,6 @@ public:
   void barrierInit(Value barrier, int count);
   /// Makes the inits visible to the cluster and to TMA.
   void fenceBarrierInit();
-  void expectBytes(Value barrier, Value bytes);
   void expectBytes(Value barrier, int64_t bytes);
   void arrive(Value barrier);
   /// At a barrier of another block of the cluster (`mapToRank`).
@@ -222,9 +215,9 @@ public:
                          ArrayRef<Value> coordinates, int mask);
   void storeTile(Value map, Value shared, ArrayRef<Value> coordinates);
   /// `bytes` contiguous bytes, a multiple of 16.
-  void loadBulk(Value shared, Value global, Value barrier, Value bytes);
+  void loadBulk(Value shared, Value global, Value barrier, int64_t bytes);
   /// Adds f32 from shared to global memory.
-  void reduceAddBulk(Value global, Value shared, Value bytes);
+  void reduceAddBulk(Value global, Value shared, int64_t bytes);
   void commitStores();
   /// Until at most `pending` committed groups are under way; `readOnly`: until
   /// their shared memory may be written again.
@@ -260,22 +253,7 @@ private:
   /// Instructions whose accumulators are both read and written.
   Values tiedAsm(const llvm::Twine &text, ArrayRef<Value> tied,
                  ArrayRef<Value> operands);
-  Value special(StringRef op);
 };
-
-/// A module with one kernel function. Parameters follow the launch's arguments.
-struct KernelModule {
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::LLVM::LLVMFuncOp function;
-};
-
-/// Makes the function and its entry block; `builder` is left there. A return
-/// must be built at the end (`finishKernel`).
-KernelModule makeKernelModule(mlir::MLIRContext *context, mlir::Location loc,
-                              const KernelShape &shape,
-                              ArrayRef<rt::LaunchArgument::Kind> parameters);
-PtxBuilder bodyOf(KernelModule &kernel);
-void finishKernel(PtxBuilder &builder);
 
 } // namespace ckpt::nvptx
 

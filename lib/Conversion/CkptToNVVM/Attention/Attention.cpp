@@ -37,7 +37,7 @@ FailureOr<AttentionProblem> AttentionProblem::of(KernelOp kernel, Operation *op,
   if (!element.isBF16() && !element.isF16())
     return op->emitOpError("expected bf16 or f16 operands for nvptx, found ")
            << element;
-  problem.type = element.isBF16() ? Half::BF16 : Half::F16;
+  problem.type = halfOf(element);
   problem.scale =
       scale ? scale->convertToDouble() : 1 / std::sqrt(double(*head));
   if (problem.scale <= 0)
@@ -130,37 +130,7 @@ rt::LaunchArgument nvptx::pointerArgument(const StridedView &view,
                                           int elementBytes) {
   if (view.argument < 0)
     return int64Argument(0);
-  rt::LaunchArgument argument;
-  argument.argument = view.argument;
-  argument.offset = view.offset * elementBytes;
-  return argument;
-}
-
-rt::LaunchArgument nvptx::int32Argument(rt::Formula value) {
-  rt::LaunchArgument argument;
-  argument.kind = rt::LaunchArgument::Kind::Int32;
-  argument.value = std::move(value);
-  return argument;
-}
-
-rt::LaunchArgument nvptx::int64Argument(rt::Formula value) {
-  rt::LaunchArgument argument;
-  argument.kind = rt::LaunchArgument::Kind::Int64;
-  argument.value = std::move(value);
-  return argument;
-}
-
-rt::LaunchArgument nvptx::float32Argument(double number) {
-  rt::LaunchArgument argument;
-  argument.kind = rt::LaunchArgument::Kind::Float32;
-  argument.number = number;
-  return argument;
-}
-
-rt::LaunchArgument nvptx::workspaceArgument(rt::Formula offset) {
-  rt::LaunchArgument argument;
-  argument.offset = std::move(offset);
-  return argument;
+  return pointerArgument(view.argument, view.offset * elementBytes);
 }
 
 //===----------------------------------------------------------------------===//

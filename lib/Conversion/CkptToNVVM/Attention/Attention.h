@@ -8,6 +8,7 @@
 #define CKPT_LIB_CONVERSION_CKPTTONVVM_ATTENTION_ATTENTION_H
 
 #include "../Generators.h"
+#include "../LaunchArguments.h"
 #include "../StridedView.h"
 #include "../Tiles.h"
 
@@ -51,11 +52,6 @@ struct AttentionProblem {
 
 /// Its first element; null for a result that is not yielded.
 rt::LaunchArgument pointerArgument(const StridedView &view, int elementBytes);
-rt::LaunchArgument int32Argument(rt::Formula value);
-rt::LaunchArgument int64Argument(rt::Formula value);
-rt::LaunchArgument float32Argument(double number);
-/// `offset` bytes into the workspace.
-rt::LaunchArgument workspaceArgument(rt::Formula offset);
 
 /// What a thread of a kernel of one producer warpgroup and some consumers
 /// knows about itself.

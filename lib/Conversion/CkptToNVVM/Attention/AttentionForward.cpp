@@ -81,8 +81,8 @@ LogicalResult nvptx::generateAttentionForward(KernelOp kernel, const Options &,
     launch.gridY = problem->heads;
     launch.gridZ = problem->batch;
     launch.arguments = {
-        problem->map(*q, tiles.queries()), problem->map(*k, tiles.keyBox()),
-        problem->map(*v, tiles.keyBox()),
+        problem->map(*q, tiles.queries()), problem->map(*k, tiles.keys),
+        problem->map(*v, tiles.keys),
         // A place nobody writes to stands in for o.
         problem->map(o->argument < 0 ? *q : *o, 16), pointerArgument(*o, 2),
         pointerArgument(lse, 4), int32Argument(problem->queries),

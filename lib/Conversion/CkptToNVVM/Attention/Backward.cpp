@@ -38,6 +38,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelModule.h"
 #include "BackwardKernel.h"
 
 using namespace mlir;
@@ -179,7 +180,7 @@ void BackwardKernel::produce() {
                      full, row);
           ptx.loadBulk(ptx.at(shared, ptx.add(vectorAt, offset)),
                        ptx.element(vector, ptx.add(headRow, row), ptx.f32()),
-                       full, ptx.constant(vectorBytes));
+                       full, vectorBytes);
         };
         load(mapQ, q, lse, tiles.lse());
         load(mapDout, dout, delta, tiles.delta());
@@ -211,7 +212,7 @@ void BackwardKernel::addInOrder(Value half) {
              ptx.waitUntilEqual(semaphore, keyBlock);
              ptx.reduceAddBulk(
                  ptx.element(to, ptx.mul(step, blockValues), ptx.f32()), from,
-                 ptx.constant(bytes));
+                 bytes);
              ptx.commitStores();
              ptx.waitStores(0, /*readOnly=*/true);
              ptx.arrive(empty);
@@ -239,11 +240,5 @@ Function nvptx::makeBackwardKernel(MLIRContext *context, Location loc,
   KernelModule kernel = makeKernelModule(context, loc, shape, parameters);
   PtxBuilder ptx = bodyOf(kernel);
   BackwardKernel(ptx, kernel.function.getArguments(), tiles).emit();
-  finishKernel(ptx);
-  Function function;
-  function.module = std::move(kernel.module);
-  function.launch.symbol = symbol;
-  function.launch.threads = BackwardTiles::threads;
-  function.launch.sharedBytes = tiles.sharedBytes();
-  return function;
+  return finishKernel(std::move(kernel), ptx, tiles.sharedBytes());
 }

@@ -121,7 +121,7 @@ void BackwardKernel::addDq(ArrayRef<Value> dqValues, Value pointer,
       ptx.arrive(barrierAt(fullStaging, consumer));
       return;
     }
-    ptx.reduceAddBulk(pointer, stagingWarp, ptx.constant(tiles.stagingBytes()));
+    ptx.reduceAddBulk(pointer, stagingWarp, tiles.stagingBytes());
     ptx.commitStores();
   });
 }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelModule.h"
 #include "Backward.h"
 
 #include <cmath>
@@ -23,15 +24,6 @@ static constexpr int rowsOfThread = 4;
 
 int nvptx::backwardPrepareRows(const BackwardTiles &tiles) {
   return rowsOfThread * threads / (tiles.head / 8);
-}
-
-static Function finish(KernelModule kernel, StringRef symbol, int sharedBytes) {
-  Function function;
-  function.module = std::move(kernel.module);
-  function.launch.symbol = symbol.str();
-  function.launch.threads = threads;
-  function.launch.sharedBytes = sharedBytes;
-  return function;
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,8 +140,7 @@ Function nvptx::makeBackwardPrepareKernel(MLIRContext *context, Location loc,
   KernelModule kernel = makeKernelModule(context, loc, shape, parameters);
   PtxBuilder ptx = bodyOf(kernel);
   emitPrepare(ptx, kernel.function.getArguments(), tiles);
-  finishKernel(ptx);
-  return finish(std::move(kernel), symbol, 0);
+  return finishKernel(std::move(kernel), ptx);
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,6 +211,5 @@ Function nvptx::makeBackwardFinishKernel(MLIRContext *context, Location loc,
   ValueRange parameters = kernel.function.getArguments();
   ptx.ifThen(ptx.isNotNull(parameters[1]),
              [&] { emitFinish(ptx, parameters, tiles); });
-  finishKernel(ptx);
-  return finish(std::move(kernel), symbol, tiles.queries * tiles.head * 2);
+  return finishKernel(std::move(kernel), ptx, tiles.queries * tiles.head * 2);
 }

@@ -31,6 +31,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelModule.h"
 #include "ForwardKernel.h"
 
 using namespace mlir;
@@ -133,14 +134,9 @@ void ForwardKernel::loadKeys(const SharedTile &tile, Value map, Value full,
                    {ptx.constant(64 * c), row, head, batch});
     return;
   }
-  // Each block of the pair loads half of it for both: a chunk, or half the
-  // rows.
-  Value column = ptx.constant(0);
-  if (tile.chunks() == 2)
-    column = ptx.mul(rank, 64);
-  else
-    row = ptx.add(row, ptx.mul(rank, tile.rows / 2));
-  ptx.loadTileMulticast(ptx.at(to, ptx.mul(rank, tile.bytes() / 2)), map,
+  // Each block of the pair loads one of the two chunks for both.
+  Value column = ptx.mul(rank, 64);
+  ptx.loadTileMulticast(ptx.at(to, ptx.mul(rank, tile.chunkBytes())), map,
                         barrier, {column, row, head, batch}, 3);
 }
 
@@ -162,12 +158,5 @@ Function nvptx::makeForwardKernel(MLIRContext *context, Location loc,
        Kind::Int32, Kind::Int32, Kind::Float32, Kind::Float32});
   PtxBuilder ptx = bodyOf(kernel);
   ForwardKernel(ptx, kernel.function.getArguments(), tiles).emit();
-  finishKernel(ptx);
-  Function function;
-  function.module = std::move(kernel.module);
-  function.launch.symbol = symbol;
-  function.launch.threads = tiles.threads();
-  function.launch.cluster = tiles.cluster;
-  function.launch.sharedBytes = tiles.sharedBytes();
-  return function;
+  return finishKernel(std::move(kernel), ptx, tiles.sharedBytes());
 }

@@ -19,7 +19,8 @@ struct ForwardTiles {
   int keys = 176;
   /// Warpgroups of 64 queries.
   int consumers = 2;
-  /// Blocks of queries that share what they load of k and v.
+  /// Blocks of queries that share what they load of k and v: two for a head
+  /// of 128, or one.
   int cluster = 2;
   static constexpr int stages = 2;
 
@@ -33,8 +34,6 @@ struct ForwardTiles {
   int64_t barriers() const { return v().offset + stages * v().bytes(); }
   int sharedBytes() const { return barriers() + 8 * (1 + 4 * stages); }
   int threads() const { return 128 * (consumers + 1); }
-  /// k and v are loaded by boxes of so many rows.
-  int keyBox() const { return cluster > 1 && head == 64 ? keys / 2 : keys; }
 };
 
 /// Parameters: maps of q, k, v, o; pointers to o and lse, each null if left

@@ -31,10 +31,6 @@ bool Epilogue::hasStagedBias() const {
   return problem.bias && shape.staged && !shape.splitK;
 }
 
-static Half halfOf(rt::DType type) {
-  return type == rt::DType::BF16 ? Half::BF16 : Half::F16;
-}
-
 //===----------------------------------------------------------------------===//
 // Bias
 //===----------------------------------------------------------------------===//
@@ -60,9 +56,8 @@ Value Epilogue::biasPair(int chunk, int group) {
   for (Value word : bias[chunk])
     pair.push_back(ptx.shuffle(word, from));
   if (pair.size() == 1) {
-    auto [low, high] = ptx.unpack(
-        pair[0],
-        codegen::elementOf(problem.bias).isBF16() ? Half::BF16 : Half::F16);
+    auto [low, high] =
+        ptx.unpack(pair[0], halfOf(codegen::elementOf(problem.bias)));
     pair = {low, high};
   }
   return ptx.vector(pair);

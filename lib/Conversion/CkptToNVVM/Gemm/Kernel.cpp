@@ -24,12 +24,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
+#include "../KernelModule.h"
 #include "Epilogue.h"
 
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx;
 using namespace ckpt::nvptx::gemm;
+
+/// Cluster rows of tiles that run together, so that their operands stay in the
+/// second-level cache.
+static constexpr int rasterRows = 8;
 
 namespace {
 
@@ -335,11 +340,6 @@ FailureOr<nvptx::Function> gemm::makeKernel(const Problem &problem,
                                             const TileShape &shape,
                                             const Signature &signature,
                                             const std::string &symbol) {
-  Function function;
-  function.launch.symbol = symbol;
-  function.launch.threads = shape.threads();
-  function.launch.cluster = shape.cluster;
-  function.launch.sharedBytes = shape.sharedBytes();
   KernelShape kernelShape;
   kernelShape.name = symbol;
   kernelShape.threads = shape.threads();
@@ -351,7 +351,5 @@ FailureOr<nvptx::Function> gemm::makeKernel(const Problem &problem,
   Parameters parameters = signature.parametersOf(module.function);
   if (failed(Kernel(ptx, problem, shape, parameters).emit()))
     return failure();
-  finishKernel(ptx);
-  function.module = std::move(module.module);
-  return function;
+  return finishKernel(std::move(module), ptx, shape.sharedBytes());
 }

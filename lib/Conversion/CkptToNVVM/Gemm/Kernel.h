@@ -12,10 +12,6 @@
 
 namespace ckpt::nvptx::gemm {
 
-/// Cluster rows of tiles that run together, so that their operands stay in the
-/// second-level cache.
-constexpr int rasterRows = 8;
-
 /// Tiles of `shape`, one block a multiprocessor.
 llvm::FailureOr<Function> makeKernel(const Problem &problem,
                                      const TileShape &shape,

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../KernelModule.h"
 #include "Body.h"
 #include "Kernel.h"
 
@@ -27,9 +28,6 @@ int gemm::reductionWidthOf(const Problem &problem) {
 FailureOr<nvptx::Function> gemm::makeReduction(const Problem &problem,
                                                const Signature &signature,
                                                const std::string &symbol) {
-  Function function;
-  function.launch.symbol = symbol;
-  function.launch.threads = reductionThreads;
   KernelShape shape;
   shape.name = symbol;
   shape.threads = reductionThreads;
@@ -70,7 +68,5 @@ FailureOr<nvptx::Function> gemm::makeReduction(const Problem &problem,
   });
   if (body.failed())
     return failure();
-  finishKernel(ptx);
-  function.module = std::move(module.module);
-  return function;
+  return finishKernel(std::move(module), ptx);
 }

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Signature.h"
+#include "../LaunchArguments.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace ckpt;
@@ -30,17 +33,11 @@ int Signature::addMap(const Matrix &matrix, int columns, int rows) {
 }
 
 int Signature::addPointer(int argument) {
-  rt::LaunchArgument pointer;
-  pointer.kind = rt::LaunchArgument::Kind::Pointer;
-  pointer.argument = argument;
-  return add(std::move(pointer));
+  return add(pointerArgument(argument));
 }
 
 int Signature::addNumber(const rt::Formula &value) {
-  rt::LaunchArgument number;
-  number.kind = rt::LaunchArgument::Kind::Int32;
-  number.value = value;
-  return add(std::move(number));
+  return add(int32Argument(value));
 }
 
 /// What the element-wise ops need, wherever they run.
@@ -88,7 +85,7 @@ Signature::Signature(const Problem &problem, const TileShape &shape,
   if (shape.splitK) {
     m = addNumber(problem.m);
     n = addNumber(problem.n);
-    workspace = addPointer(-1);
+    workspace = add(workspaceArgument());
   } else {
     if (shape.staged)
       for (const Output &output : problem.outputs)
@@ -107,7 +104,7 @@ Signature::Signature(const Problem &problem, const TileShape &shape,
 
 Signature Signature::ofReduction(const Problem &problem, const Split &split) {
   Signature signature;
-  signature.workspace = signature.addPointer(-1);
+  signature.workspace = signature.add(workspaceArgument());
   signature.addEpilogue(problem, /*auxiliariesInPlace=*/true);
   signature.parts = signature.addNumber(split.parts);
   return signature;

@@ -19,7 +19,6 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
-#include <set>
 
 namespace ckpt::nvptx::gemm {
 

@@ -17,7 +17,6 @@
 #include "../../Codegen/RowNorms.h"
 #include "RowWise.h"
 
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

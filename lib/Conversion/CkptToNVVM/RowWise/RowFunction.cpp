@@ -5,9 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowFunction.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "../LaunchArguments.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -23,24 +21,17 @@ int Signature::add(rt::LaunchArgument argument) {
   return arguments.size() - 1;
 }
 
-int Signature::addPointer(int argument, rt::Formula offset) {
-  rt::LaunchArgument pointer;
-  pointer.kind = rt::LaunchArgument::Kind::Pointer;
-  pointer.argument = argument;
-  pointer.offset = std::move(offset);
-  return add(std::move(pointer));
+int Signature::addPointer(int argument) {
+  return add(pointerArgument(argument));
 }
 
 int Signature::addNumber(const rt::Formula &value) {
-  rt::LaunchArgument number;
-  number.kind = rt::LaunchArgument::Kind::Int32;
-  number.value = value;
-  return add(std::move(number));
+  return add(int32Argument(value));
 }
 
 /// From a multiple of 16 bytes on.
 int Signature::addParts(const Sum &sum) {
-  return addPointer(-1, rt::Formula::ceilDiv(sum.offset, 4) * 16);
+  return add(workspaceArgument(rt::Formula::ceilDiv(sum.offset, 4) * 16));
 }
 
 static void collectNames(Type type, std::set<std::string> &names) {
@@ -130,7 +121,6 @@ KernelModule Signature::makeModule(const Task &task) const {
   SmallVector<rt::LaunchArgument::Kind> kinds;
   for (const rt::LaunchArgument &argument : arguments)
     kinds.push_back(argument.kind);
-  kernel.getContext()->loadDialect<math::MathDialect, vector::VectorDialect>();
   return makeKernelModule(kernel.getContext(), kernel.getLoc(), shape, kinds);
 }
 
@@ -224,8 +214,6 @@ void RowFunction::bindSum(const Signature::SumPosition &read) {
 
 LogicalResult RowFunction::finish(Code &code, const rt::Formula &gridX,
                                   const rt::Formula &gridY, int sharedBytes) {
-  PtxBuilder ptx = cb.ptx();
-  finishKernel(ptx);
   if (values.failed())
     return failure();
   rt::GpuLaunch launch;
@@ -233,12 +221,8 @@ LogicalResult RowFunction::finish(Code &code, const rt::Formula &gridX,
   launch.gridX = gridX;
   launch.gridY = gridY;
   launch.arguments = signature.arguments;
-  Function function;
-  function.launch.symbol = module.function.getSymName().str();
-  function.launch.threads = task.threads;
-  function.launch.sharedBytes = sharedBytes;
-  function.module = std::move(module.module);
-  code.functions.push_back(std::move(function));
+  PtxBuilder ptx = cb.ptx();
+  code.functions.push_back(finishKernel(std::move(module), ptx, sharedBytes));
   code.alternatives.front().launches.push_back(std::move(launch));
   return success();
 }

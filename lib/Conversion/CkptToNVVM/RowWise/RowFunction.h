@@ -15,8 +15,8 @@
 #define CKPT_LIB_CONVERSION_CKPTTONVVM_ROWWISE_ROWFUNCTION_H
 
 #include "../../Codegen/Results.h"
-#include "../Generators.h"
 #include "../GpuBuilder.h"
+#include "../KernelModule.h"
 #include "Sum.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -28,6 +28,7 @@ namespace ckpt::nvptx::rowwise {
 using codegen::elementOf;
 using codegen::Index;
 using codegen::isMultiple;
+using codegen::isStats;
 using codegen::Sink;
 using codegen::tensorOf;
 
@@ -70,7 +71,7 @@ public:
 
 private:
   int add(rt::LaunchArgument argument);
-  int addPointer(int argument, rt::Formula offset = 0);
+  int addPointer(int argument);
   int addNumber(const rt::Formula &value);
   int addParts(const Sum &sum);
   void reach(Value value, const Task &task);

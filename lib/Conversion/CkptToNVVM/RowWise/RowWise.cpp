@@ -6,8 +6,6 @@
 
 #include "RowWise.h"
 
-#include "mlir/IR/TypeUtilities.h"
-
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx;
@@ -42,11 +40,6 @@ unsigned rowwise::vectorWidth(ArrayRef<rt::Size> shape,
   while (width > 1 && !isMultiple(shape.back(), width))
     width /= 2;
   return width;
-}
-
-bool rowwise::isStats(Value value) {
-  return isa_and_nonnull<LayerNormOp, RmsNormOp>(value.getDefiningOp()) &&
-         cast<OpResult>(value).getResultNumber() == 1;
 }
 
 rt::Size nvptx::rowWiseWorkspace(KernelOp kernel) {

@@ -41,9 +41,6 @@ rt::Size rowsOf(ArrayRef<rt::Size> shape);
 /// Values of the body that a task's values reach and their results.
 SmallVector<Value> valuesOf(const Task &task, const Signature &signature);
 
-/// The statistics of a norm.
-bool isStats(Value value);
-
 /// Sums over `threads` threads, a warp or a block, in a fixed order and known
 /// to all of them. `sharedFloats` words of shared memory are taken; these and
 /// as many more as there are warps times sums afterwards. A place is used once,
