@@ -100,3 +100,15 @@ ckpt.kernel @adapter gemm(%dy: !h, %x: !ckpt.tensor<rows x 16 x bf16>)
   %y = ckpt.cast %dw {to = bf16} : !ckpt.tensor<2048 x 16 x f32>
   ckpt.yield %y : !ckpt.tensor<2048 x 16 x bf16>
 }
+
+// A tensor without extents, read through its pointer: the same everywhere.
+// CHECK-LABEL: llvm.func @scalar$0(
+// CHECK-SAME:    "read 2"
+// CHECK:         llvm.load {{.*}} -> bf16
+// CHECK:         nvvm.stmatrix
+ckpt.kernel @scalar gemm(%x: !x, %w: !w, %s: !ckpt.tensor<bf16>)
+    workspace "0" flops "0" traffic "0" {
+  %y = ckpt.linear %x, %w : !x, !w
+  %z = ckpt.mul %y, %s : !h, !ckpt.tensor<bf16>
+  ckpt.yield %z : !h
+}

@@ -5,17 +5,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "Problem.h"
+#include "../../Codegen/CodeBuilder.h"
 
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx;
 using namespace ckpt::nvptx::gemm;
+using codegen::tensorOf;
 
-static ckpt::TensorType tensorOf(Value value) {
-  return cast<ckpt::TensorType>(value.getType());
-}
-
-static rt::DType dtypeOf(Type element) {
+static rt::DType dtypeOf(Value value) {
+  Type element = codegen::elementOf(value);
   if (element.isF32())
     return rt::DType::F32;
   return element.isBF16() ? rt::DType::BF16 : rt::DType::F16;
@@ -23,7 +22,7 @@ static rt::DType dtypeOf(Type element) {
 
 /// All dimensions but the last as one; nothing when they are not evenly spaced
 /// or the last one is not dense.
-static std::optional<Matrix> asMatrix(const StridedView &view, Type element) {
+static std::optional<Matrix> asMatrix(const StridedView &view, rt::DType type) {
   if (view.extents.empty())
     return std::nullopt;
   rt::Size rows = 1;
@@ -33,14 +32,14 @@ static std::optional<Matrix> asMatrix(const StridedView &view, Type element) {
   if (!flat || (flat->strides[1] != 1 && flat->extents[1] != 1))
     return std::nullopt;
   return Matrix{view.argument,       view.offset,      rows,
-                view.extents.back(), flat->strides[0], dtypeOf(element)};
+                view.extents.back(), flat->strides[0], type};
 }
 
 static std::optional<Matrix> matrixOf(Value value) {
   std::optional<StridedView> view = viewOf(value);
   if (!view)
     return std::nullopt;
-  return asMatrix(*view, tensorOf(value).getElementType());
+  return asMatrix(*view, dtypeOf(value));
 }
 
 /// TMA moves rows whose bytes and whose start are multiples of 16. Sizes that
@@ -65,12 +64,10 @@ static LogicalResult collectOperands(Problem &problem, Value value,
                                      llvm::DenseSet<Value> &seen) {
   if (value == problem.product || !seen.insert(value).second)
     return success();
-  rt::Size elements = 1;
-  for (const rt::Size &dim : tensorOf(value).getShape())
-    elements *= dim;
-  if (!tensorOf(value).getElementType().isF32() &&
-      elements == problem.m * problem.n &&
-      tensorOf(value).getShape().back() == problem.n)
+  SmallVector<rt::Size> shape = tensorOf(value).getShape();
+  if (!codegen::elementOf(value).isF32() && !shape.empty() &&
+      shape.back() == problem.n &&
+      tensorOf(value).getNumElements() == problem.m * problem.n)
     if (std::optional<Matrix> matrix = matrixOf(value)) {
       problem.auxiliaries.push_back({value, *matrix});
       return checkRows(problem.op, "an operand of the element-wise ops",
@@ -78,8 +75,9 @@ static LogicalResult collectOperands(Problem &problem, Value value,
     }
   if (isa<BlockArgument>(value)) {
     problem.pointers.insert(value);
-    for (const rt::Size &dim : ArrayRef(tensorOf(value).getShape()).drop_back())
-      problem.readsRows |= !dim.isConstant(1);
+    // All but the last: which column it is at is known in any case.
+    for (unsigned i = 0; i + 1 < shape.size(); ++i)
+      problem.readsRows |= !shape[i].isConstant(1);
     return success();
   }
   // What moves elements asks where they are.
@@ -110,7 +108,7 @@ FailureOr<Problem> gemm::analyze(KernelOp kernel) {
   Matrix *matrices[] = {&problem.a, &problem.b};
   for (unsigned i = 0; i < 2; ++i) {
     Value operand = op->getOperand(i);
-    Type element = tensorOf(operand).getElementType();
+    Type element = codegen::elementOf(operand);
     if (!element.isBF16() && !element.isF16()) {
       op->emitOpError("expected operands of bf16 or f16 on a GPU, found ")
           << element << "; convert the weights and inputs";
@@ -127,7 +125,7 @@ FailureOr<Problem> gemm::analyze(KernelOp kernel) {
       return failure();
     *matrices[i] = *matrix;
   }
-  problem.type = problem.a.type == rt::DType::BF16 ? Half::BF16 : Half::F16;
+  problem.type = halfOf(problem.a.type);
   problem.n = tensorOf(problem.product).getShape().back();
   if (isa<LinearDwOp>(op)) {
     problem.aMajor = problem.bMajor = Major::MN;
@@ -146,10 +144,7 @@ FailureOr<Problem> gemm::analyze(KernelOp kernel) {
     Value root = operand.get();
     while (auto reshape = root.getDefiningOp<ReshapeOp>())
       root = reshape.getX();
-    rt::Size elements = 1;
-    for (const rt::Size &dim : tensorOf(root).getShape())
-      elements *= dim;
-    if (elements != problem.m * problem.n ||
+    if (tensorOf(root).getNumElements() != problem.m * problem.n ||
         tensorOf(root).getShape().back() != problem.n) {
       kernel.emitOpError("expected result ")
           << operand.getOperandNumber() << " to have the shape of the product "
@@ -164,7 +159,7 @@ FailureOr<Problem> gemm::analyze(KernelOp kernel) {
                      problem.m,
                      problem.n,
                      problem.n,
-                     dtypeOf(tensorOf(root).getElementType())};
+                     dtypeOf(root)};
     if (failed(collectOperands(problem, root, seen)))
       return failure();
     problem.outputs.push_back(output);

@@ -34,7 +34,7 @@ struct Matrix {
   rt::DType type = rt::DType::BF16;
 };
 
-/// An operand or result of 16-bit elements may be brought by TMA.
+/// A result of the kernel.
 struct Output {
   unsigned result = 0;
   /// Its value before reshapes.
@@ -43,7 +43,7 @@ struct Output {
 };
 
 /// An operand of the epilogue with as many elements as the product, 16 bits
-/// each.
+/// each: TMA can bring it.
 struct Auxiliary {
   Value value;
   Matrix matrix;
