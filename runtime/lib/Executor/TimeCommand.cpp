@@ -40,17 +40,12 @@ Result<double> Step::timeCommand(int index, int64_t repeats) {
                  ": expected a launch, a fill or a copy, got an event"};
   if (repeats < 1)
     return Error{"repeats: expected 1 or more, got " + std::to_string(repeats)};
-  if (Status status = impl->checkOverlaps(); !status.ok())
-    return Error{status.message()};
-  Result<Lease *> lease = impl->open();
-  if (!lease.ok())
-    return lease.takeError();
-  // Gives the lease back.
-  OpenForward handle;
-  handle.step = impl;
-  handle.lease = *lease;
+  Result<OpenForward> opened = open();
+  if (!opened.ok())
+    return opened.takeError();
+  Lease &lease = *opened->lease;
   for (bool backward : {false, true})
-    if (Status status = impl->takeBindings(**lease, backward); !status.ok())
+    if (Status status = impl->takeBindings(lease, backward); !status.ok())
       return Error{status.message()};
-  return impl->timeCommand(**lease, index, repeats);
+  return impl->timeCommand(lease, index, repeats);
 }
