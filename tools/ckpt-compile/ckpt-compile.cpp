@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CommandLine/OutputPaths.h"
 #include "Program/OutputFile.h"
 #include "ckpt-c/Compiler.h"
 
@@ -101,15 +102,20 @@ int run(const Arguments &arguments) {
                                         ": expected an integer, found '" +
                                         count.text + "'");
 
+  bool isStdin = arguments.input == "-";
+  if (ckpt::rt::Status status = ckpt::tools::checkOutputs(
+          {{"-o", arguments.output}},
+          {{"FILE", isStdin ? std::string() : arguments.input}});
+      !status.ok())
+    return complain(exitBadInput, status.message());
   std::string source;
   if (!readInput(arguments.input, source))
     return complain(exitBadInput,
                     arguments.input + ": expected a file that can be read");
   ckpt_bytes artifact;
-  ckpt_status status =
-      ckpt_compile(source.data(), source.size(),
-                   arguments.input == "-" ? "<stdin>" : arguments.input.c_str(),
-                   &options, &artifact);
+  ckpt_status status = ckpt_compile(
+      source.data(), source.size(),
+      isStdin ? "<stdin>" : arguments.input.c_str(), &options, &artifact);
   if (status != CKPT_OK)
     return status == CKPT_INVALID ? exitBadInput : exitFailed;
   ckpt::rt::Status written =

@@ -6,6 +6,7 @@
 
 #include "Options.h"
 
+#include "CommandLine/OutputPaths.h"
 #include "Plan/Policy.h"
 
 #include <CLI/CLI.hpp>
@@ -301,6 +302,14 @@ std::optional<int> run::parseOptions(int argc, char **argv, Options &options) {
       return exitBadInput;
     }
   rt::Status status = parseTexts(texts, options);
+  if (status.ok())
+    status = tools::checkOutputs({{"--save-outputs", options.saveOutputs},
+                                  {"--trace", options.trace},
+                                  {"--picture", options.picture}},
+                                 {{"FILE", options.file},
+                                  {"--weights", options.weights},
+                                  {"--inputs", options.inputs},
+                                  {"--results", options.results}});
   if (status.ok())
     return std::nullopt;
   std::cerr << "ckpt-run: error: " << status.message() << "\n";

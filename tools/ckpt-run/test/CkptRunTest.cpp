@@ -397,12 +397,6 @@ TEST_F(CkptRun, WritesTraceAndPicture) {
     EXPECT_NE(readAll(at("m.svg")).find("adapter.ckpt, unsloth, 6 blocks"),
               std::string::npos);
   }
-  Output nowhere = run(
-      dit() + " --dim image=64 --plan-only --trace=" + at("missing/t.json"));
-  EXPECT_EQ(nowhere.code, 1);
-  EXPECT_EQ(nowhere.err, "ckpt-run: error: " + at("missing/t.json") +
-                             ": cannot be written: No such file or "
-                             "directory\n");
 }
 
 TEST_F(CkptRun, RefusesWithOneMessage) {
@@ -454,6 +448,46 @@ TEST_F(CkptRun, RefusesWithOneMessage) {
   refuses(dit() + " --dim image=64",
           at("dit.ckpt") + ": expected kernels, found an artifact that was "
                            "compiled for planning only; add --plan-only");
+}
+
+TEST_F(CkptRun, RefusesOutputsBeforeWork) {
+  std::string file = adapter();
+  std::string planned = file + " --dim rows=4 --plan-only ";
+  std::string ran = file + " --dim rows=4 ";
+  auto blocked = [](const std::string &flag, const std::string &path,
+                    const std::string &why) {
+    return flag + ": expected a file that can be written, found " + path +
+           " (" + why + ")";
+  };
+  auto taken = [](const std::string &flag, const std::string &path,
+                  const std::string &other) {
+    return flag + ": expected a file of its own, found " + path +
+           " also given as " + other + "; give one of them another path";
+  };
+  refuses(planned + "--trace=" + at("no/t.json"),
+          blocked("--trace", at("no/t.json"), "No such file or directory"));
+  refuses(planned + "--picture=" + at(""),
+          blocked("--picture", at(""), "Is a directory"));
+  refuses(planned + "--picture=" + at("new") + "/",
+          blocked("--picture", at("new") + "/", "Is a directory"));
+  refuses(ran + "--save-outputs=" + file + "/y",
+          blocked("--save-outputs", file + "/y", "Not a directory"));
+  refuses(planned + "--trace=" + at("a") + " --picture=" + at("./a"),
+          taken("--picture", at("./a"), "--trace"));
+  refuses(planned + "--trace=" + file, taken("--trace", file, "FILE"));
+  // By another name of the same file.
+  fs::create_symlink(file, at("link"));
+  refuses(planned + "--picture=" + at("link"),
+          taken("--picture", at("link"), "FILE"));
+  std::ofstream(at("x.safetensors")) << "text";
+  for (const char *flag : {"--weights", "--inputs"})
+    refuses(ran + flag + "=" + at("x.safetensors") +
+                " --save-outputs=" + at("x.safetensors"),
+            taken("--save-outputs", at("x.safetensors"), flag));
+  EXPECT_EQ(readAll(at("x.safetensors")), "text");
+  EXPECT_FALSE(fs::exists(at("a")));
+  // A device holds nothing that could be lost.
+  EXPECT_EQ(run(planned + "--trace=/dev/null --picture=/dev/null").code, 0);
 }
 
 TEST_F(CkptRun, RefusesSizes) {
