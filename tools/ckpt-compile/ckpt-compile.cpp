@@ -4,13 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CommandLine/Controls.h"
 #include "CommandLine/OutputPaths.h"
 #include "Program/OutputFile.h"
 #include "ckpt-c/Compiler.h"
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -24,8 +24,8 @@ constexpr int exitFailed = 1;
 
 struct Arguments {
   std::string input, output;
-  std::string backend = "none", interval, segmentStride, pinMemoryMaxBuckets;
-  bool attentionOnce = false, offloadAttention = false, planOnly = false;
+  ckpt::tools::ControlTexts controls;
+  bool planOnly = false;
   std::string target = "host", chip = "sm_90a";
   bool deterministic = false, cubin = false;
 };
@@ -49,16 +49,6 @@ bool readInput(const std::string &path, std::string &text) {
   return ok;
 }
 
-/// The value of a flag that takes a count; false when it is not one.
-bool parseCount(const std::string &text, int64_t &value) {
-  value = CKPT_NOT_GIVEN;
-  if (text.empty())
-    return true;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 void printDiagnostic(ckpt_severity, const char *text, void *) {
   // One that begins so is about a flag; others name their file first.
   if (std::string_view(text).substr(0, 7) == "error: ")
@@ -76,10 +66,12 @@ void printProgress(uint64_t done, uint64_t total, void *) {
 int run(const Arguments &arguments) {
   ckpt_compile_options options;
   ckpt_compile_options_init(&options);
-  options.backend = arguments.backend.c_str();
+  const ckpt::tools::ControlTexts &controls = arguments.controls;
+  if (!controls.backend.empty())
+    options.backend = controls.backend.c_str();
   options.target = arguments.target.c_str();
-  options.attention_once = arguments.attentionOnce;
-  options.offload_attention = arguments.offloadAttention;
+  options.attention_once = controls.attentionOnce;
+  options.offload_attention = controls.offloadAttention;
   options.plan_only = arguments.planOnly;
   options.chip = arguments.chip.c_str();
   options.deterministic = arguments.deterministic;
@@ -87,20 +79,14 @@ int run(const Arguments &arguments) {
   options.diagnostic = printDiagnostic;
   if (isatty(STDERR_FILENO))
     options.progress = printProgress;
-  struct {
-    const char *flag;
-    const std::string &text;
-    int64_t &value;
-  } counts[] = {
-      {"--interval", arguments.interval, options.interval},
-      {"--segment-stride", arguments.segmentStride, options.segment_stride},
-      {"--pin-memory-max-buckets", arguments.pinMemoryMaxBuckets,
-       options.pin_memory_max_buckets}};
-  for (auto &count : counts)
-    if (!parseCount(count.text, count.value))
-      return complain(exitBadInput, std::string(count.flag) +
-                                        ": expected an integer, found '" +
-                                        count.text + "'");
+  ckpt::rt::Result<ckpt::tools::ControlCounts> counts =
+      ckpt::tools::parseCounts(controls);
+  if (!counts.ok())
+    return complain(exitBadInput, counts.message());
+  options.interval = counts->interval.value_or(CKPT_NOT_GIVEN);
+  options.segment_stride = counts->segmentStride.value_or(CKPT_NOT_GIVEN);
+  options.pin_memory_max_buckets =
+      counts->pinMemoryMaxBuckets.value_or(CKPT_NOT_GIVEN);
 
   bool isStdin = arguments.input == "-";
   if (ckpt::rt::Status status = ckpt::tools::checkOutputs(
@@ -156,28 +142,11 @@ int main(int argc, char **argv) {
                    "driver assembles when a step is made")};
   app.add_flag("--plan-only", arguments.planOnly,
                "Compile no kernel: the artifact can be planned, not run");
-  const char *group = "Defaults of the artifact (it holds the variants of all "
-                      "of them)";
-  app.add_option("--backend", arguments.backend,
-                 "none, torch, torch-ffn, unsloth or unsloth-ffn")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--interval", arguments.interval,
-                 "Blocks that are checkpointed together")
-      ->group(group);
-  app.add_option("--segment-stride", arguments.segmentStride,
-                 "From each multiple of this, `interval` blocks are "
-                 "checkpointed, the others not")
-      ->group(group);
-  app.add_flag("--attention-once", arguments.attentionOnce,
-               "Keep or offload what attention made, so that it runs once")
-      ->group(group);
-  app.add_flag("--offload-attention", arguments.offloadAttention,
-               "Move to the host what attention made and would be kept")
-      ->group(group);
-  app.add_option("--pin-memory-max-buckets", arguments.pinMemoryMaxBuckets,
-                 "Distinct sizes of pinned host buffers; 0 pins nothing")
-      ->group(group);
+  ckpt::tools::addControlFlags(
+      app,
+      "Defaults of the artifact, which holds the variants of all of them "
+      "(backend none when not given)",
+      arguments.controls);
   app.footer("Examples:\n"
              "  ckpt-compile examples/dit-3072.mlir -o dit.ckpt\n"
              "  ckpt-compile examples/wan-1.3b.mlir --backend=unsloth-ffn "
@@ -196,12 +165,9 @@ int main(int argc, char **argv) {
     return complain(exitBadInput,
                     std::string(error.what()) + "; see ckpt-compile --help");
   }
-  // A flag with nothing behind it is no flag left out.
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() && option->get_expected_max() > 0 &&
-        option->results().back().empty())
-      return complain(exitBadInput,
-                      option->get_name() + ": expected a value, found nothing");
+  if (ckpt::rt::Status status = ckpt::tools::checkValuesGiven(app);
+      !status.ok())
+    return complain(exitBadInput, status.message());
   for (const CLI::Option *option : gpuOnly)
     if (option->count() && arguments.target == "host")
       return complain(exitBadInput, option->get_name() +

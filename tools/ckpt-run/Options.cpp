@@ -6,12 +6,12 @@
 
 #include "Options.h"
 
+#include "CommandLine/Controls.h"
 #include "CommandLine/OutputPaths.h"
 #include "Plan/Policy.h"
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <iostream>
 
 using namespace ckpt;
@@ -44,32 +44,11 @@ constexpr const char *examples =
 
 /// As text, so that what is no number is refused in our words.
 struct Texts {
-  std::string backend, interval, segmentStride, pinMemoryMaxBuckets;
+  tools::ControlTexts controls;
   std::string blocks, steps, repeat, seed, report;
   bool noGraph = false;
   std::vector<std::string> dims;
 };
-
-rt::Result<int64_t> integerOf(const std::string &flag,
-                              const std::string &text) {
-  int64_t value = 0;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    return rt::Error{flag + ": expected an integer, found '" + text + "'"};
-  return value;
-}
-
-rt::Status optionalInteger(const std::string &flag, const std::string &text,
-                           std::optional<int64_t> &value) {
-  if (text.empty())
-    return {};
-  rt::Result<int64_t> parsed = integerOf(flag, text);
-  if (!parsed.ok())
-    return parsed.takeError();
-  value = *parsed;
-  return {};
-}
 
 rt::Status parseDims(const std::vector<std::string> &dims,
                      rt::SizeValues &sizes) {
@@ -79,7 +58,7 @@ rt::Status parseDims(const std::vector<std::string> &dims,
       return rt::Error{"--dim: expected name=value, found '" + dim + "'"};
     std::string name = dim.substr(0, equals);
     rt::Result<int64_t> value =
-        integerOf("--dim " + name, dim.substr(equals + 1));
+        tools::parseInteger("--dim " + name, dim.substr(equals + 1));
     if (!value.ok())
       return value.takeError();
     if (!sizes.insert({name, *value}).second)
@@ -95,9 +74,13 @@ rt::Status parseRun(const Texts &texts, Options &options) {
        {std::tuple{"--steps", &texts.steps, &steps},
         std::tuple{"--repeat", &texts.repeat, &repeat},
         std::tuple{"--seed", &texts.seed, &seed},
-        std::tuple{"--blocks", &texts.blocks, &options.blocks}})
-    if (rt::Status status = optionalInteger(flag, *text, *value); !status.ok())
-      return status;
+        std::tuple{"--blocks", &texts.blocks, &options.blocks}}) {
+    rt::Result<std::optional<int64_t>> parsed =
+        tools::parseOptionalInteger(flag, *text);
+    if (!parsed.ok())
+      return parsed.takeError();
+    *value = *parsed;
+  }
   options.steps = steps.value_or(1);
   if (options.steps < 1)
     return rt::Error{"--steps: expected at least 1, found " + texts.steps};
@@ -153,20 +136,18 @@ rt::Status checkResultsFlag(const Texts &texts, const Options &options) {
 
 rt::Status parseTexts(const Texts &texts, Options &options) {
   ControlFlags &controls = options.controls;
-  if (!texts.backend.empty()) {
-    rt::Result<rt::Backend> backend = rt::parseBackend(texts.backend);
+  if (!texts.controls.backend.empty()) {
+    rt::Result<rt::Backend> backend = rt::parseBackend(texts.controls.backend);
     if (!backend.ok())
       return backend.takeError();
     controls.backend = *backend;
   }
-  for (auto [flag, text, value] :
-       {std::tuple{"--interval", &texts.interval, &controls.interval},
-        std::tuple{"--segment-stride", &texts.segmentStride,
-                   &controls.segmentStride},
-        std::tuple{"--pin-memory-max-buckets", &texts.pinMemoryMaxBuckets,
-                   &controls.pinMemoryMaxBuckets}})
-    if (rt::Status status = optionalInteger(flag, *text, *value); !status.ok())
-      return status;
+  rt::Result<tools::ControlCounts> counts = tools::parseCounts(texts.controls);
+  if (!counts.ok())
+    return counts.takeError();
+  controls.counts = *counts;
+  controls.attentionOnce = texts.controls.attentionOnce;
+  controls.offloadAttention = texts.controls.offloadAttention;
   if (rt::Status status = parseDims(texts.dims, options.sizes); !status.ok())
     return status;
   if (rt::Status status = checkResultsFlag(texts, options); !status.ok())
@@ -177,34 +158,9 @@ rt::Status parseTexts(const Texts &texts, Options &options) {
 void addOptions(CLI::App &app, Options &options, Texts &texts) {
   app.add_option("FILE", options.file, "An artifact or block IR")->required();
 
-  const char *group = "What is saved and how";
-  app.add_option("--backend", texts.backend,
-                 "none: keep what the backward reads. torch: recompute whole "
-                 "blocks. torch-ffn: recompute inside ckpt.ffn. unsloth, "
-                 "unsloth-ffn: the same, and what is saved goes to the host")
-      ->group(group);
-  app.add_option("--interval", texts.interval,
-                 "So many blocks are one segment; with *-ffn, every so many "
-                 "blocks one is checkpointed")
-      ->group(group);
-  app.add_option("--segment-stride", texts.segmentStride,
-                 "From each multiple of this, --interval blocks are "
-                 "checkpointed and the others are not")
-      ->group(group);
-  app.add_flag("--attention-once", options.controls.attentionOnce,
-               "With torch and unsloth: save what attention made, so that it "
-               "runs once")
-      ->group(group);
-  app.add_flag("--offload-attention", options.controls.offloadAttention,
-               "Move to the host what was made inside ckpt.attention and would "
-               "be kept")
-      ->group(group);
-  app.add_option("--pin-memory-max-buckets", texts.pinMemoryMaxBuckets,
-                 "Distinct sizes of pinned host buffers, 12 when not given; 0 "
-                 "pins nothing")
-      ->group(group);
+  tools::addControlFlags(app, "What is saved and how", texts.controls);
 
-  group = "What is run";
+  const char *group = "What is run";
   app.add_option("--dim", texts.dims,
                  "name=value of a named size; once for each size")
       ->allow_extra_args(false)
@@ -293,15 +249,9 @@ std::optional<int> run::parseOptions(int argc, char **argv, Options &options) {
               << "; see ckpt-run --help\n";
     return exitBadInput;
   }
-  // A flag with nothing behind the `=` is no flag left out.
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() && option->get_expected_max() > 0 &&
-        option->results().back().empty()) {
-      std::cerr << "ckpt-run: error: " << option->get_name()
-                << ": expected a value, found nothing\n";
-      return exitBadInput;
-    }
-  rt::Status status = parseTexts(texts, options);
+  rt::Status status = tools::checkValuesGiven(app);
+  if (status.ok())
+    status = parseTexts(texts, options);
   if (status.ok())
     status = tools::checkOutputs({{"--save-outputs", options.saveOutputs},
                                   {"--trace", options.trace},
@@ -321,12 +271,12 @@ rt::Controls run::controlsOf(const ControlFlags &flags,
   rt::Controls controls = flags.backend ? rt::Controls() : defaults;
   if (flags.backend)
     controls.backend = *flags.backend;
-  if (flags.interval)
-    controls.interval = flags.interval;
-  if (flags.segmentStride)
-    controls.segmentStride = flags.segmentStride;
-  if (flags.pinMemoryMaxBuckets)
-    controls.pinMemoryMaxBuckets = flags.pinMemoryMaxBuckets;
+  if (flags.counts.interval)
+    controls.interval = flags.counts.interval;
+  if (flags.counts.segmentStride)
+    controls.segmentStride = flags.counts.segmentStride;
+  if (flags.counts.pinMemoryMaxBuckets)
+    controls.pinMemoryMaxBuckets = flags.counts.pinMemoryMaxBuckets;
   controls.attentionOnce |= flags.attentionOnce;
   controls.offloadAttention |= flags.offloadAttention;
   return controls;

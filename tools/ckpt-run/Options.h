@@ -7,6 +7,7 @@
 #ifndef CKPT_TOOLS_CKPT_RUN_OPTIONS_H
 #define CKPT_TOOLS_CKPT_RUN_OPTIONS_H
 
+#include "CommandLine/Controls.h"
 #include "Program/Program.h"
 #include "Program/Result.h"
 
@@ -20,7 +21,7 @@ constexpr int exitBadInput = 2;
 /// The controls that were given; the rest is the artifact's default.
 struct ControlFlags {
   std::optional<rt::Backend> backend;
-  std::optional<int64_t> interval, segmentStride, pinMemoryMaxBuckets;
+  tools::ControlCounts counts;
   bool attentionOnce = false, offloadAttention = false;
 };
 
