@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Codegen/Parallel.h"
 #include "ObjectFile.h"
 #include "ckpt/Conversion/CkptToHost.h"
 
@@ -22,10 +23,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <atomic>
-#include <mutex>
-#include <thread>
 
 using namespace mlir;
 using namespace ckpt;
@@ -78,26 +75,8 @@ LogicalResult ckpt::compileHostKernels(
     kernel->print(stream);
     jobs.push_back(std::move(job));
   }
-  std::atomic<unsigned> next = 0;
-  unsigned done = 0;
-  std::mutex mutex;
-  auto work = [&] {
-    for (unsigned i; (i = next++) < jobs.size();) {
-      compile(jobs[i], sizeNames);
-      std::lock_guard<std::mutex> lock(mutex);
-      ++done;
-      if (progress)
-        progress(done, jobs.size());
-    }
-  };
-  unsigned count = std::min<unsigned>(
-      std::max(1u, std::thread::hardware_concurrency()), jobs.size());
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < count; ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
+  codegen::runInParallel(
+      jobs.size(), [&](unsigned i) { compile(jobs[i], sizeNames); }, progress);
 
   std::vector<llvm::SmallVector<char, 0>> objects;
   for (Job &job : jobs) {

@@ -14,6 +14,7 @@
 
 #include "ckpt/Conversion/CkptToNVVM.h"
 
+#include "../Codegen/Parallel.h"
 #include "CodeCache.h"
 #include "Generators.h"
 #include "Program/Artifact.h"
@@ -32,10 +33,6 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
-
-#include <atomic>
-#include <mutex>
-#include <thread>
 
 using namespace mlir;
 using namespace ckpt;
@@ -136,26 +133,12 @@ static LogicalResult
 compileAll(MutableArrayRef<Job> jobs, rt::Program &program,
            const Assembler *assembler, const CodeCache &cache,
            llvm::function_ref<void(unsigned, unsigned)> progress) {
-  std::atomic<unsigned> next = 0;
-  unsigned done = 0;
-  std::mutex mutex;
-  auto work = [&] {
-    for (unsigned i; (i = next++) < jobs.size();) {
-      compile(jobs[i], program.functions[i], program.chip, assembler, cache);
-      std::lock_guard<std::mutex> lock(mutex);
-      ++done;
-      if (progress)
-        progress(done, jobs.size());
-    }
-  };
-  unsigned count = std::min<unsigned>(
-      std::max(1u, std::thread::hardware_concurrency()), jobs.size());
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < count; ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
+  codegen::runInParallel(
+      jobs.size(),
+      [&](unsigned i) {
+        compile(jobs[i], program.functions[i], program.chip, assembler, cache);
+      },
+      progress);
   LogicalResult result = success();
   for (Job &job : jobs)
     if (!job.error.empty())
