@@ -167,7 +167,8 @@ rt::Status writeFile(const std::string &path, const std::string &text) {
 bool run::printOutcome(const Options &options, const Outcome &outcome) {
   if (options.printSchedule)
     rt::print(*outcome.program, *outcome.schedule,
-              options.json ? std::cerr : std::cout);
+              options.json ? std::cerr : std::cout,
+              outcome.report.profile.multiprocessors);
   if (options.json)
     std::cout << rt::jsonReport(*outcome.program, *outcome.schedule,
                                 outcome.report)

@@ -48,6 +48,7 @@ Result<Profile> ckpt::rt::profileNamed(const std::string &name) {
     profile.link = 55e9;
     profile.linkBoth = 51e9;
     profile.launchSeconds = 3e-6;
+    profile.multiprocessors = 132;
     return profile;
   }
   return Error{"--profile: expected host or h200, found " + name};

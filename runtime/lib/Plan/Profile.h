@@ -21,6 +21,8 @@ struct Profile {
   /// Link, each way: alone, and while the other way is busy too.
   double link = 0, linkBoth = 0;
   double launchSeconds = 0;
+  /// Of a GPU; 0 of other machines.
+  int64_t multiprocessors = 0;
 };
 
 /// `host` (one core of this kind of machine) or `h200` (design section 9).

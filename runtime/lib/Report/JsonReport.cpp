@@ -6,6 +6,8 @@
 
 #include "Report/JsonReport.h"
 
+#include "Program/Alternatives.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -97,6 +99,21 @@ void addRun(json &j, const StepStatistics &statistics) {
                {"fallbacks", pool.fallbacks}};
 }
 
+/// How each kernel of the step runs on the profile's GPU.
+json alternativesJson(const Program &program, const Schedule &schedule,
+                      const Profile &profile) {
+  json all = json::object();
+  for (const Command &command : schedule.commands)
+    if (command.kind == Command::Kind::Launch) {
+      const Kernel &kernel = program.kernels[command.kernel];
+      std::string name = chosenAlternative(kernel, schedule.sizeValues,
+                                           profile.multiprocessors);
+      if (!name.empty())
+        all[kernel.symbol] = name;
+    }
+  return all;
+}
+
 } // namespace
 
 std::string ckpt::rt::jsonReport(const Program &program,
@@ -145,6 +162,7 @@ std::string ckpt::rt::jsonReport(const Program &program,
   j["digest"] = orNull(report.digest);
   j["check"] = report.check ? checkJson(*report.check) : json();
   j["fates"] = fatesJson(report.fates);
+  j["alternatives"] = alternativesJson(program, schedule, report.profile);
   if (report.policies)
     j["policies"] = policiesJson(*report.policies);
   // Names come from a user's file and need not be UTF-8.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Program/Alternatives.h"
 #include "Schedule/Draft.h"
 
 #include <algorithm>
@@ -32,8 +33,10 @@ std::string humanBytes(int64_t bytes) {
 
 class Printer {
 public:
-  Printer(const Program &program, const Schedule &schedule)
-      : program(program), schedule(schedule), recordOf(schedule.numEvents, -1) {
+  Printer(const Program &program, const Schedule &schedule,
+          int64_t multiprocessors)
+      : program(program), schedule(schedule), multiprocessors(multiprocessors),
+        recordOf(schedule.numEvents, -1) {
     for (size_t c = 0; c < schedule.commands.size(); ++c)
       if (schedule.commands[c].kind == Command::Kind::Record)
         recordOf[schedule.commands[c].event] = int(c);
@@ -50,6 +53,7 @@ private:
 
   const Program &program;
   const Schedule &schedule;
+  const int64_t multiprocessors;
   std::vector<int> recordOf;
 };
 
@@ -114,7 +118,12 @@ Line Printer::lineOf(int index) const {
   append(line[4], arenaText(command.workspace));
 
   if (command.kind == Command::Kind::Launch) {
-    append(line[5], program.kernels[command.kernel].symbol);
+    const Kernel &kernel = program.kernels[command.kernel];
+    std::string alternative =
+        chosenAlternative(kernel, schedule.sizeValues, multiprocessors);
+    append(line[5], kernel.symbol);
+    if (!alternative.empty())
+      line[5] += " (" + alternative + ")";
     for (auto [read, write] : command.inPlace) {
       int to = command.buffers[command.numReads + write];
       append(line[5], command.buffers[read] == to
@@ -135,8 +144,8 @@ Line Printer::lineOf(int index) const {
 } // namespace
 
 void ckpt::rt::print(const Program &program, const Schedule &schedule,
-                     std::ostream &os) {
-  Printer printer(program, schedule);
+                     std::ostream &os, int64_t multiprocessors) {
+  Printer printer(program, schedule, multiprocessors);
   std::vector<Line> lines{
       {"#", "stream", "command", "waits", "arena (bytes)", "note"}};
   for (size_t c = 0; c < schedule.commands.size(); ++c)

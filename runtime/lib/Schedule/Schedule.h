@@ -139,8 +139,10 @@ Simulation simulate(const Program &program, const Schedule &schedule,
 /// The message names the two commands and the buffer.
 Status verify(const Schedule &schedule);
 
-/// One line a command, as levels.md section 5 shows.
-void print(const Program &program, const Schedule &schedule, std::ostream &os);
+/// One line a command, as levels.md section 5 shows. With the multiprocessors
+/// of a GPU, a launch names the alternative by which its kernel runs there.
+void print(const Program &program, const Schedule &schedule, std::ostream &os,
+           int64_t multiprocessors = 0);
 
 } // namespace ckpt::rt
 

@@ -290,6 +290,31 @@ TEST_F(CkptRunGpu, RunsTimesAndSaysWhatIsTaken) {
   EXPECT_NE(text.out.find("device    Fake GPU, "), std::string::npos);
 }
 
+TEST_F(CkptRunGpu, SaysHowKernelsRun) {
+  // 132 multiprocessors: the first way costs 132, the second as many as there
+  // are rows.
+  Program program = test::makeGpuAdapterProgram(2);
+  for (Kernel &kernel : program.kernels) {
+    Alternative alternative = kernel.alternatives.front();
+    kernel.alternatives.front().name = "wide";
+    kernel.alternatives.front().cost = Size::symbol(multiprocessors);
+    alternative.name = "narrow";
+    alternative.cost = Size::symbol("rows");
+    kernel.alternatives.push_back(alternative);
+  }
+  std::string file = write("ways.ckpt", program) + " --plan-only --dim rows=";
+  for (auto [rows, name] : {std::pair{"131", "narrow"}, {"132", "wide"}}) {
+    json planned = report(file + rows);
+    EXPECT_EQ(planned["alternatives"]["gemm_bias_add"], name);
+    Output text = run(file + rows + " --print-schedule");
+    EXPECT_NE(text.out.find(std::string("gemm_bias_add (") + name + ")"),
+              std::string::npos)
+        << text.out;
+  }
+  EXPECT_EQ(report(file + "131 --profile=host")["alternatives"],
+            json::object());
+}
+
 TEST_F(CkptRunGpu, TakesFilesAndGivesThem) {
   // The first weight is zero, so y = bias + cond in every row.
   std::vector<float> zeros(64, 0.0f), x(24, 5.0f), cond(8), bias(8, 2.0f);

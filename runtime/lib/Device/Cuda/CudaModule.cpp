@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device/Cuda/CudaKernel.h"
+#include "Program/Alternatives.h"
 
 #include <string>
 
@@ -22,8 +23,6 @@ public:
                             const std::vector<std::string> &names) override;
 
 private:
-  Result<const Alternative *> choose(const Kernel &kernel,
-                                     const SizeValues &values) const;
   Status load(int function);
   Result<ModuleHandle> loadImage(const GpuFunction &function);
 
@@ -40,28 +39,6 @@ CudaModule::~CudaModule() {
   CudaScope scope(device);
   for (ModuleHandle module : modules)
     (void)device.driver.moduleUnload(module);
-}
-
-Result<const Alternative *> CudaModule::choose(const Kernel &kernel,
-                                               const SizeValues &values) const {
-  const Alternative *best = nullptr;
-  int64_t least = 0;
-  for (const Alternative &alternative : kernel.alternatives) {
-    std::optional<int64_t> cost = alternative.cost.evaluate(values);
-    if (!cost)
-      return Error{"kernel '" + kernel.symbol + "' (" + alternative.name +
-                   "): expected a cost, found that " + alternative.cost.str() +
-                   " has no value at these sizes; choose smaller ones"};
-    if (best && *cost >= least)
-      continue;
-    best = &alternative;
-    least = *cost;
-  }
-  if (!best)
-    return Error{"kernel '" + kernel.symbol +
-                 "': the program holds no code for it; compile it for target "
-                 "nvptx"};
-  return best;
 }
 
 Result<ModuleHandle> CudaModule::loadImage(const GpuFunction &function) {
@@ -115,7 +92,7 @@ Result<KernelHandle> CudaModule::find(const Kernel &kernel,
   CudaScope scope(device);
   SizeValues values = sizes;
   values[multiprocessors] = device.multiprocessors;
-  Result<const Alternative *> alternative = choose(kernel, values);
+  Result<const Alternative *> alternative = chooseAlternative(kernel, values);
   if (!alternative.ok())
     return alternative.takeError();
   for (const GpuLaunch &launch : (*alternative)->launches)
