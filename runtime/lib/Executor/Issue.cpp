@@ -119,8 +119,10 @@ Status StepImpl::issue(Lease &lease, Entry entry) {
   int begin = beginOf(entry), end = endOf(entry);
   Stream &compute = on(StreamKind::Compute);
   Status status = compute.record(*begun);
+  // Nothing is no recording.
   if (status.ok())
-    status = replays(lease) ? replay(lease, entry) : enqueue(lease, begin, end);
+    status = replays(lease) && begin < end ? replay(lease, entry)
+                                           : enqueue(lease, begin, end);
   if (status.ok())
     status = compute.record(*ended);
   // The slots' last user: compute has joined the copies.

@@ -326,8 +326,10 @@ Status Step::run() {
   Result<OpenForward> handle = open();
   if (!handle.ok())
     return Error{handle.message()};
-  // Only now is it known whether the host memory is pinned.
-  if (impl->replays(*handle->lease))
+  // Only now is it known whether the host memory is pinned. A whole has a
+  // border: something before and behind it.
+  int border = schedule().forwardEnd, end = int(schedule().commands.size());
+  if (impl->replays(*handle->lease) && 0 < border && border < end)
     return impl->runWhole(*handle->lease);
   if (Status status = impl->runForward(*handle->lease); !status.ok())
     return status;
