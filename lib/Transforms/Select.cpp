@@ -10,6 +10,7 @@
 #include "ckpt/Conversion/TargetInfo.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptStepAttributes.h"
+#include "ckpt/Dialect/Ckpt/IR/LowRank.h"
 #include "ckpt/Transforms/Passes.h"
 #include "ckpt/Transforms/Problem.h"
 #include "ckpt/Transforms/SelectGroups.h"
@@ -228,11 +229,34 @@ static void sinkFactors(Block &block) {
   }
 }
 
+/// Moves the factor of an adapter to its narrow operand, so that the product
+/// can be added up beside its base.
+static void hoistFactors(Block &block) {
+  for (ScaleOp scale : llvm::make_early_inc_range(block.getOps<ScaleOp>())) {
+    Operation *low = scale.getX().getDefiningOp();
+    if (!scale.getOffset().isZero() || !isa_and_nonnull<LinearOp>(low) ||
+        !low->hasOneUse() || scale.getY().getType() != scale.getX().getType())
+      continue;
+    Value wide = low->getResult(0), narrow = low->getOperand(0);
+    scale.getY().replaceAllUsesWith(wide);
+    scale->setOperand(0, narrow);
+    if (productBeside(low)) {
+      scale->moveBefore(low);
+      scale.getY().setType(cast<ckpt::TensorType>(narrow.getType()));
+      low->setOperand(0, scale.getY());
+    } else {
+      scale->setOperand(0, wide);
+      wide.replaceAllUsesExcept(scale.getY(), scale);
+    }
+  }
+}
+
 /// Replaces the tensor ops of a region of a step by launches: loads first,
 /// then the launches, then the saves.
 static void selectRegion(Block &block, StringRef idPrefix, bool keepScopes,
                          KernelTable &kernels) {
   sinkFactors(block);
+  hoistFactors(block);
   separateViews(block);
   SmallVector<Group> groups = groupOps(block, keepScopes);
 

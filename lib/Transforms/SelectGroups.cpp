@@ -8,6 +8,7 @@
 
 #include "SelectViews.h"
 #include "ckpt/Dialect/Ckpt/IR/CkptAttrs.h"
+#include "ckpt/Dialect/Ckpt/IR/LowRank.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -41,6 +42,7 @@ private:
   bool placeIntoProducer(Operation *op);
   bool placeConcat(ConcatOp op);
   bool placeReshape(ReshapeOp op);
+  bool placeLowRank(Operation *op);
   bool canJoin(Operation *op, unsigned group);
   bool dependsOn(Value value, unsigned group);
   Value throughCasts(Value value);
@@ -244,7 +246,27 @@ bool Grouper::placeReshape(ReshapeOp op) {
   return true;
 }
 
+/// Beside the product that it is added to, which may stand behind it.
+bool Grouper::placeLowRank(Operation *op) {
+  Operation *product = productBeside(op);
+  if (!product ||
+      (keepScopes && op->getAttr("scope") != product->getAttr("scope")))
+    return false;
+  if (!isGrouped(product))
+    start(product, KernelClass::Gemm, /*closed=*/false);
+  unsigned group = groupOf[product];
+  if (groups[group].anchor != product ||
+      llvm::any_of(op->getOperands(),
+                   [&](Value operand) { return dependsOn(operand, group); }))
+    return false;
+  add(op, group);
+  groups[group].latest = product->getResult(0);
+  return true;
+}
+
 void Grouper::placeNext(Operation *op) {
+  if (isContraction(op) && placeLowRank(op))
+    return;
   if (isContraction(op))
     start(op, KernelClass::Gemm, /*closed=*/false);
   else if (isa<SdpaOp>(op))

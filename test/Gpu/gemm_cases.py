@@ -17,7 +17,13 @@ from runner import Runner, report, write
 # Rows under, at and past a tile, and so many that every multiprocessor has
 # several tiles.
 ROWS = (1, 63, 64, 129, 1000, 4100)
-MODELS = ("gemm_depths", "gemm_odd_rows", "gemm_ragged", "gemm_ragged_f16")
+MODELS = (
+    "gemm_depths",
+    "gemm_low_rank",
+    "gemm_odd_rows",
+    "gemm_ragged",
+    "gemm_ragged_f16",
+)
 
 
 def ones(runner):

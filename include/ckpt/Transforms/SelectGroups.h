@@ -12,7 +12,8 @@
 /// to generate. S is the shape of the anchor's first result, "element-wise"
 /// means gelu, gelu_dx, silu, silu_dx, scale, cast, add, sub and mul.
 ///
-///   gemm          one linear, linear_dx or linear_dw. Its operands are
+///   gemm          one linear, linear_dx or linear_dw, and perhaps a product
+///                 of low rank that is added to it (LowRank.h). Operands are
 ///                 arguments or dense views of arguments (reshapes, slices that
 ///                 leave the elements contiguous). Then element-wise ops with
 ///                 result shape S, each reading the value before it at its own

@@ -14,10 +14,14 @@
 //   linear_dx    rows of dy w's cols  w's rows dy             w
 //   linear_dw    w's rows   w's cols  rows     dy transposed  x
 //
+// A product of low rank that is added to the first (LowRank.h) goes on where
+// that ends, in the same block of C.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockGemm.h"
 #include "Generators.h"
+#include "ckpt/Dialect/Ckpt/IR/LowRank.h"
 
 using namespace mlir;
 using namespace ckpt;
@@ -28,10 +32,8 @@ namespace {
 /// What is multiplied, and the sizes of blocks. A block of A and one of B fill
 /// about half of a second-level cache of 1 MiB, a panel of B half of the first.
 struct GemmPlan {
-  explicit GemmPlan(KernelOp kernel) {
-    op = findOp<LinearOp, LinearDxOp, LinearDwOp>(kernel);
-    if (!op)
-      return;
+  GemmPlan() = default;
+  explicit GemmPlan(Operation *op) : op(op) {
     a = op->getOperand(0);
     b = op->getOperand(1);
     result = op->getResult(0);
@@ -75,11 +77,29 @@ struct GemmPlan {
   int64_t aRow = 0, aColumn = 0;
 };
 
+/// A kernel's product and the one that is added up beside it, if any.
+struct GemmPlans {
+  explicit GemmPlans(KernelOp kernel) {
+    for (Operation &op : kernel.getBody().front())
+      if (isa<LinearOp, LinearDxOp, LinearDwOp>(op))
+        (productBeside(&op) ? low : main) = GemmPlan(&op);
+  }
+
+  int64_t aElements() const {
+    return std::max(main.aElements(), low.aElements());
+  }
+  int64_t bElements() const {
+    return std::max(main.bElements(), low.bElements());
+  }
+
+  GemmPlan main, low;
+};
+
 } // namespace
 
 rt::Size host::gemmWorkspace(KernelOp kernel) {
-  GemmPlan plan(kernel);
-  return plan.op ? plan.aElements() + plan.bElements() + plan.cElements() : 0;
+  GemmPlans plans(kernel);
+  return plans.aElements() + plans.bElements() + plans.main.cElements();
 }
 
 /// `value` as a matrix: all dimensions but the last are its rows; its elements
@@ -102,10 +122,11 @@ static RowSource matrixSource(KernelFrame &frame, Value value, Value firstRow,
 }
 
 /// Stores one block of C, after what follows the product.
-static void emitEpilogue(KernelFrame &frame, const GemmPlan &plan, Value c,
+static void emitEpilogue(KernelFrame &frame, const GemmPlans &plans, Value c,
                          Value firstRow, Value firstColumn, Value rows,
                          Value columns) {
   HostBuilder &hb = frame.hb;
+  const GemmPlan &plan = plans.main;
   SmallVector<const Sink *> group;
   for (const Sink &sink : frame.sinks)
     group.push_back(&sink);
@@ -129,13 +150,18 @@ static void emitEpilogue(KernelFrame &frame, const GemmPlan &plan, Value c,
         sum = hb.fadd(sum, hb.splat(frame.values.emit(bias, mapped), width));
       }
       bindElements(frame.values, plan.result, index, sum);
+      // It is in the sum already; -0 changes nothing that it is added to.
+      if (plans.low.op)
+        bindElements(frame.values, plans.low.result, index,
+                     hb.f32(-0.0, width));
       frame.write(group, index);
     });
   });
 }
 
 LogicalResult host::emitGemm(KernelFrame &frame) {
-  GemmPlan plan(frame.kernel);
+  GemmPlans plans(frame.kernel);
+  const GemmPlan &plan = plans.main;
   if (!plan.op)
     return frame.kernel.emitOpError(
         "expected a linear, linear_dx or linear_dw in a gemm, found none");
@@ -146,16 +172,39 @@ LogicalResult host::emitGemm(KernelFrame &frame) {
              << plan.result.getType() << ", found " << sink.root.getType();
   HostBuilder &hb = frame.hb;
   Workspace workspace(hb, frame.workspace);
-  Value a = workspace.take(plan.aElements());
-  Value b = workspace.take(plan.bElements());
+  Value a = workspace.take(plans.aElements());
+  Value b = workspace.take(plans.bElements());
   Value c = workspace.take(plan.cElements());
   Value zero = hb.i64(0);
-  Value m = hb.size(plan.m), n = hb.size(plan.n), k = hb.size(plan.k);
+  Value m = hb.size(plan.m), n = hb.size(plan.n);
   // The part of a block that exists; whole where blocks divide the size.
   auto part = [&](Value begin, Value end, const rt::Size &size, int64_t block) {
     if (isMultiple(size, block))
       return hb.i64(block);
     return hb.min(hb.i64(block), hb.sub(end, begin));
+  };
+  /// Adds all of K to the block of C at (i, j).
+  auto addProduct = [&](const GemmPlan &plan, Value i, Value j, Value rows,
+                        Value columns) {
+    Value k = hb.size(plan.k);
+    hb.loop(zero, k, plan.kBlock, [&](Value p) {
+      Value depth = part(p, k, plan.k, plan.kBlock);
+      if (plan.transposeA)
+        packRows(hb, matrixSource(frame, plan.a, p, i), depth, rows, a,
+                 plan.aColumn);
+      else
+        packRows(hb, matrixSource(frame, plan.a, i, p), rows, depth, a,
+                 plan.aRow);
+      int64_t panelStride = plan.kBlock * panelColumns;
+      if (plan.transposeB)
+        packPanelsTransposed(hb, matrixSource(frame, plan.b, j, p), columns,
+                             depth, b, panelStride);
+      else
+        packPanels(hb, matrixSource(frame, plan.b, p, j), depth, columns, b,
+                   panelStride);
+      emitBlockGemm(hb, {a, plan.aRow, plan.aColumn, b, panelStride, c,
+                         plan.nBlock, rows, columns, depth});
+    });
   };
 
   hb.loop(zero, n, plan.nBlock, [&](Value j) {
@@ -163,25 +212,10 @@ LogicalResult host::emitGemm(KernelFrame &frame) {
     hb.loop(zero, m, plan.mBlock, [&](Value i) {
       Value rows = part(i, m, plan.m, plan.mBlock);
       zeroBlock(hb, c, rows, columns, plan.nBlock);
-      hb.loop(zero, k, plan.kBlock, [&](Value p) {
-        Value depth = part(p, k, plan.k, plan.kBlock);
-        if (plan.transposeA)
-          packRows(hb, matrixSource(frame, plan.a, p, i), depth, rows, a,
-                   plan.aColumn);
-        else
-          packRows(hb, matrixSource(frame, plan.a, i, p), rows, depth, a,
-                   plan.aRow);
-        int64_t panelStride = plan.kBlock * panelColumns;
-        if (plan.transposeB)
-          packPanelsTransposed(hb, matrixSource(frame, plan.b, j, p), columns,
-                               depth, b, panelStride);
-        else
-          packPanels(hb, matrixSource(frame, plan.b, p, j), depth, columns, b,
-                     panelStride);
-        emitBlockGemm(hb, {a, plan.aRow, plan.aColumn, b, panelStride, c,
-                           plan.nBlock, rows, columns, depth});
-      });
-      emitEpilogue(frame, plan, c, i, j, rows, columns);
+      addProduct(plan, i, j, rows, columns);
+      if (plans.low.op)
+        addProduct(plans.low, i, j, rows, columns);
+      emitEpilogue(frame, plans, c, i, j, rows, columns);
     });
   });
   return success();

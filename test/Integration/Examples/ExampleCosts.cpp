@@ -45,19 +45,18 @@ ExampleCosts dit(const Sizes &s) {
 
 // The same with rank 16 on qkv, proj, fc1 and fc2; a trainable factor's
 // gradient reads its input, so n and a are saved too:
-//   f0 norm [n stats]  f1 qkv base  f2 n a [t]  f3 t b + base [qkv]
-//   f4 sdpa [o lse]  f5 proj base  f6 o a [t]  f7 t b + base + residual [x1]
-//   f8 norm [n stats]  f9 fc1 base  f10 n a [t]  f11 t b + base, gelu [h a]
-//   f12 fc2 base  f13 a a [t]  f14 t b + base + residual
-// f12 and f14 make the result alone. The FFN's replay: f8 to f11 and f13.
+//   f0 norm [n stats]  f1 n a [t]  f2 qkv + t b [qkv]  f3 sdpa [o lse]
+//   f4 o a [t]  f5 proj + t b + residual [x1]  f6 norm [n stats]  f7 n a [t]
+//   f8 fc1 + t b, gelu [h a]  f9 a a [t]  f10 fc2 + t b + residual
+// f10 makes the result alone. The FFN's replay: f6 to f9.
 // The stack's state needs no gradient: the first block's f0 saves no stats.
 ExampleCosts lora(const Sizes &s) {
   ExampleCosts costs = dit(s);
   int64_t low = s.rows * 16 * s.element;
-  costs.wholeReplay = 13;
-  costs.wholeReplayOnce = 12;
-  costs.resultOps = 2;
-  costs.ffnReplay = 5;
+  costs.wholeReplay = 10;
+  costs.wholeReplayOnce = 9;
+  costs.resultOps = 1;
+  costs.ffnReplay = 4;
   costs.attentionInside += costs.state + 2 * low;
   costs.firstBlockLess = s.rows * 2 * 4;
   return costs;

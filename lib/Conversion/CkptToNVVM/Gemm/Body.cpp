@@ -63,6 +63,12 @@ Values Body::evaluate(PtxBuilder &ptx, const Place &place,
     product = cb.fadd(product, bias);
   }
   values.bind(problem.product, [=](const Index &) { return product; });
+  // It is in the sum already; -0 changes nothing that it is added to.
+  if (problem.lowRank.product) {
+    Value nothing = cb.f32(-0.0, place.width);
+    values.bind(problem.lowRank.product,
+                [=](const Index &) { return nothing; });
+  }
   for (unsigned i = 0; i < operands.auxiliaries.size(); ++i) {
     Value value = operands.auxiliaries[i];
     values.bind(problem.auxiliaries[i].value,

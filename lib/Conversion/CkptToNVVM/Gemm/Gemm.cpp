@@ -89,12 +89,14 @@ static SmallVector<TileShape> candidates(const Problem &problem) {
     int64_t n = *problem.n.asConstant();
     int bn = n <= 16 ? 16 : n <= 32 ? 32 : 64;
     add(2, bn, 1);
-    add(2, bn, 1, /*splitK=*/true);
+    if (!problem.lowRank.product)
+      add(2, bn, 1, /*splitK=*/true);
     return shapes;
   }
   if (isNarrow(problem.m)) {
     add(1, 128, 1);
-    add(1, 256, 1, /*splitK=*/true);
+    if (!problem.lowRank.product)
+      add(1, 256, 1, /*splitK=*/true);
     return shapes;
   }
   std::optional<int64_t> n = problem.n.asConstant();
@@ -139,6 +141,8 @@ struct Schedule {
   Schedule(const Problem &problem, const TileShape &shape) {
     rt::Formula sms(rt::Size::symbol(rt::multiprocessors));
     rt::Formula blocks = rt::Formula::ceilDiv(problem.k, blockK);
+    if (problem.lowRank.product)
+      blocks = blocks + 1;
     rt::Formula tilesOfPart =
         rt::Formula::ceilDiv(problem.m, shape.bm() * shape.cluster) *
         rt::Formula::ceilDiv(problem.n, shape.bn);
@@ -181,8 +185,11 @@ struct Schedule {
 /// What happens behind the product, as part of a symbol.
 static std::string epilogueName(const Problem &problem) {
   std::string name = problem.bias ? "_bias" : "";
+  if (problem.lowRank.product)
+    name = "_lowrank" + name;
   for (Operation &op : problem.body().without_terminator())
-    if (&op != problem.op && !isa<ReshapeOp, SliceOp, TransposeOp>(op))
+    if (&op != problem.op && op.getResult(0) != problem.lowRank.product &&
+        !isa<ReshapeOp, SliceOp, TransposeOp>(op))
       name += "_" + op.getName().stripDialect().str();
   if (problem.outputs.size() > 1)
     name += "_x" + std::to_string(problem.outputs.size());

@@ -64,7 +64,9 @@ private:
   Ring forEachTile(llvm::function_ref<Ring(const Tile &, Ring)> body);
 
   void produce();
-  void loadBlock(const Tile &tile, Value block, const Ring &ring);
+  /// From maps of A and B.
+  void loadBlock(const Tile &tile, Value a, Value b, Value block,
+                 const Ring &ring);
   void loadOperand(Value base, Value map, Value barrier, Value row, int rows,
                    Major major, Value k, int sharers);
   Ring loadAuxiliaries(const Tile &tile, Ring ring);
@@ -107,6 +109,10 @@ void Kernel::setUp() {
   ptx.ifThen(ptx.equal(thread, 0), [&] {
     ptx.prefetchMap(parameters.a);
     ptx.prefetchMap(parameters.b);
+    if (parameters.lowA) {
+      ptx.prefetchMap(parameters.lowA);
+      ptx.prefetchMap(parameters.lowB);
+    }
     pipeline.init();
   });
   ptx.syncWarp();
@@ -194,15 +200,15 @@ void Kernel::loadOperand(Value base, Value map, Value barrier, Value row,
     load(ptx.at(base, i * 128), {ptx.add(row, i), k});
 }
 
-void Kernel::loadBlock(const Tile &tile, Value block, const Ring &ring) {
+void Kernel::loadBlock(const Tile &tile, Value a, Value b, Value block,
+                       const Ring &ring) {
   pipeline.acquire(ring, shape.stageBytes());
   Value barrier = pipeline.fullBarrier(ring.stage);
   Value base = pipeline.stageBase(ring.stage);
   Value k = ptx.mul(block, blockK);
-  loadOperand(base, parameters.a, barrier, tile.row, shape.bm(), shape.aMajor,
-              k, 1);
-  loadOperand(ptx.at(base, shape.bTile().offset), parameters.b, barrier,
-              tile.column, shape.bn, shape.bMajor, k, shape.cluster);
+  loadOperand(base, a, barrier, tile.row, shape.bm(), shape.aMajor, k, 1);
+  loadOperand(ptx.at(base, shape.bTile().offset), b, barrier, tile.column,
+              shape.bn, shape.bMajor, k, shape.cluster);
 }
 
 Ring Kernel::loadAuxiliaries(const Tile &tile, Ring ring) {
@@ -232,11 +238,17 @@ void Kernel::produce() {
             tile.firstBlock, end, ptx.constant(1), {ring.stage, ring.parity},
             [&](Value block, ArrayRef<Value> carried) -> Values {
               Ring at = {carried[0], carried[1]};
-              loadBlock(tile, block, at);
+              loadBlock(tile, parameters.a, parameters.b, block, at);
               Ring next = pipeline.next(at);
               return {next.stage, next.parity};
             });
-        return loadAuxiliaries(tile, {after[0], after[1]});
+        Ring next = {after[0], after[1]};
+        if (parameters.lowA) {
+          loadBlock(tile, parameters.lowA, parameters.lowB, ptx.constant(0),
+                    next);
+          next = pipeline.next(next);
+        }
+        return loadAuxiliaries(tile, next);
       });
       // A block stays until the others have reported every stage to it: what
       // arrives at a block that is gone is a fault.
@@ -295,8 +307,10 @@ LogicalResult Kernel::consume() {
     Ring next = pipeline.next(ring);
     Values inits = {next.stage, next.parity, ring.stage};
     llvm::append_range(inits, accumulators);
+    // One of low rank is one block more; beyond its depth TMA brings zeros.
+    Value blocks = parameters.lowA ? ptx.add(tile.blocks, 1) : tile.blocks;
     Values carried =
-        ptx.loop(ptx.constant(1), tile.blocks, ptx.constant(1), inits,
+        ptx.loop(ptx.constant(1), blocks, ptx.constant(1), inits,
                  [&](Value, ArrayRef<Value> carried) -> Values {
                    Ring at = {carried[0], carried[1]};
                    Values result =

@@ -7,6 +7,8 @@
 #include "Problem.h"
 #include "../../Codegen/CodeBuilder.h"
 
+#include "ckpt/Dialect/Ckpt/IR/LowRank.h"
+
 using namespace mlir;
 using namespace ckpt;
 using namespace ckpt::nvptx;
@@ -62,7 +64,8 @@ static LogicalResult checkRows(Operation *op, StringRef name,
 /// Sorts the epilogue's operands, from `value` up to the product.
 static LogicalResult collectOperands(Problem &problem, Value value,
                                      llvm::DenseSet<Value> &seen) {
-  if (value == problem.product || !seen.insert(value).second)
+  if (value == problem.product || value == problem.lowRank.product ||
+      !seen.insert(value).second)
     return success();
   SmallVector<rt::Size> shape = tensorOf(value).getShape();
   if (!codegen::elementOf(value).isF32() && !shape.empty() &&
@@ -89,23 +92,9 @@ static LogicalResult collectOperands(Problem &problem, Value value,
   return success();
 }
 
-FailureOr<Problem> gemm::analyze(KernelOp kernel) {
-  Problem problem;
-  problem.kernel = kernel;
-  for (Operation &op : kernel.getBody().front())
-    if (isa<LinearOp, LinearDxOp, LinearDwOp>(op))
-      problem.op = &op;
-  Operation *op = problem.op;
-  if (!op) {
-    kernel.emitOpError(
-        "expected a linear, linear_dx or linear_dw in a gemm, found none");
-    return failure();
-  }
-  problem.product = op->getResult(0);
-  if (auto linear = dyn_cast<LinearOp>(op))
-    problem.bias = linear.getBias();
-
-  Matrix *matrices[] = {&problem.a, &problem.b};
+/// The two operands of a product.
+static LogicalResult readOperands(Operation *op, Matrix &a, Matrix &b) {
+  Matrix *matrices[] = {&a, &b};
   for (unsigned i = 0; i < 2; ++i) {
     Value operand = op->getOperand(i);
     Type element = codegen::elementOf(operand);
@@ -124,6 +113,33 @@ FailureOr<Problem> gemm::analyze(KernelOp kernel) {
                          *matrix)))
       return failure();
     *matrices[i] = *matrix;
+  }
+  return success();
+}
+
+FailureOr<Problem> gemm::analyze(KernelOp kernel) {
+  Problem problem;
+  problem.kernel = kernel;
+  Operation *low = nullptr;
+  for (Operation &op : kernel.getBody().front())
+    if (isa<LinearOp, LinearDxOp, LinearDwOp>(op))
+      (productBeside(&op) ? low : problem.op) = &op;
+  Operation *op = problem.op;
+  if (!op) {
+    kernel.emitOpError(
+        "expected a linear, linear_dx or linear_dw in a gemm, found none");
+    return failure();
+  }
+  problem.product = op->getResult(0);
+  if (auto linear = dyn_cast<LinearOp>(op))
+    problem.bias = linear.getBias();
+
+  if (failed(readOperands(op, problem.a, problem.b)))
+    return failure();
+  if (low) {
+    problem.lowRank.product = low->getResult(0);
+    if (failed(readOperands(low, problem.lowRank.a, problem.lowRank.b)))
+      return failure();
   }
   problem.type = halfOf(problem.a.type);
   problem.n = tensorOf(problem.product).getShape().back();

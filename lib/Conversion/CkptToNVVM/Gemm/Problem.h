@@ -49,6 +49,13 @@ struct Auxiliary {
   Matrix matrix;
 };
 
+/// The product that is added up beside the main one (LowRank.h), with operands
+/// that lie as its do. `product` is null where there is none.
+struct LowRank {
+  Value product;
+  Matrix a, b;
+};
+
 struct Problem {
   KernelOp kernel;
   mlir::Operation *op = nullptr;
@@ -57,6 +64,7 @@ struct Problem {
   Major aMajor = Major::K, bMajor = Major::K;
   rt::Size m, n, k;
   Value product, bias;
+  LowRank lowRank;
   SmallVector<Output> outputs;
   SmallVector<Auxiliary> auxiliaries;
   /// Arguments that the epilogue reads through a pointer, the bias among them.

@@ -82,6 +82,10 @@ Signature::Signature(const Problem &problem, const TileShape &shape,
   };
   a = box(problem.a, shape.aMajor, shape.bm(), 1);
   b = box(problem.b, shape.bMajor, shape.bn, shape.cluster);
+  if (problem.lowRank.product) {
+    lowA = box(problem.lowRank.a, shape.aMajor, shape.bm(), 1);
+    lowB = box(problem.lowRank.b, shape.bMajor, shape.bn, shape.cluster);
+  }
   if (shape.splitK) {
     m = addNumber(problem.m);
     n = addNumber(problem.n);
@@ -124,6 +128,8 @@ Parameters Signature::parametersOf(LLVM::LLVMFuncOp function) const {
   Parameters parameters;
   parameters.a = at(a);
   parameters.b = at(b);
+  parameters.lowA = at(lowA);
+  parameters.lowB = at(lowB);
   parameters.m = at(m);
   parameters.n = at(n);
   parameters.k = at(k);

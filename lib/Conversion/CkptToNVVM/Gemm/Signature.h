@@ -29,7 +29,7 @@ struct Split {
 
 /// What a function sees.
 struct Parameters {
-  Value a, b;
+  Value a, b, lowA, lowB;
   SmallVector<Value> outputMaps, auxiliaryMaps;
   /// Per output; null at run time when nobody wants it.
   SmallVector<Value> outputs;
@@ -61,8 +61,8 @@ private:
   void addEpilogue(const Problem &problem, bool auxiliariesInPlace);
 
   // Positions in `arguments`.
-  int a = -1, b = -1, m = -1, n = -1, k = -1, parts = -1, blocksPerPart = -1,
-      workspace = -1;
+  int a = -1, b = -1, lowA = -1, lowB = -1, m = -1, n = -1, k = -1, parts = -1,
+      blocksPerPart = -1, workspace = -1;
   SmallVector<int> outputMaps, auxiliaryMaps, outputs;
   llvm::MapVector<Value, int> pointers;
   std::map<std::string, int> sizes;

@@ -23,11 +23,13 @@
 #define CKPT_LIB_CONVERSION_CKPTTONVVM_GEMM_TILESHAPE_H
 
 #include "../Tiles.h"
+#include "ckpt/Dialect/Ckpt/IR/LowRank.h"
 
 namespace ckpt::nvptx::gemm {
 
 /// Elements of K in a stage.
 constexpr int blockK = 64;
+static_assert(blockK == lowRankDepth, "a product of low rank is one block");
 /// Dynamic shared memory that a block of sm_90 can have.
 constexpr int64_t sharedLimit = 227 * 1024;
 
