@@ -284,6 +284,28 @@ TEST_F(CudaStepTest, SlotsAreOneSlab) {
   }
 }
 
+/// A stack in which nothing asks for a gradient: there is no border inside it.
+TEST_F(CudaStepTest, AStepWithoutABackwardIsAGraphToo) {
+  auto cut = std::make_shared<Schedule>(
+      *scheduleOf(*program, controlsFor(Backend::None)));
+  cut->commands.resize(cut->forwardEnd);
+  for (Buffer &buffer : cut->buffers) {
+    buffer.begin = std::min(buffer.begin, cut->forwardEnd);
+    buffer.end = std::min(buffer.end, cut->forwardEnd);
+  }
+  Result<Step> step = Step::create(program, cut, device, graph());
+  ASSERT_TRUE(step.ok()) << step.message();
+  Tensors tensors(device, *cut);
+  tensors.bindTo(*step);
+  for (int i = 0; i < 2; ++i)
+    expectOk(step->run());
+  StepStatistics counts = step->statistics();
+  EXPECT_EQ(counts.graphRuns, 2);
+  EXPECT_EQ(counts.graphRecordings, 1);
+  EXPECT_EQ(counts.backwards, 2);
+  EXPECT_GT(counts.forwardSeconds, 0);
+}
+
 TEST_F(CudaStepTest, TimesComeFromEvents) {
   StepOptions options = graph();
   options.measure = true;
