@@ -9,19 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Codegen/OwnContext.h"
 #include "../Codegen/Parallel.h"
 #include "ObjectFile.h"
 #include "ckpt/Conversion/CkptToHost.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -41,26 +33,15 @@ struct Job {
 
 static void compile(Job &job, ArrayRef<StringRef> sizeNames) {
   DialectRegistry registry;
-  registry.insert<CkptDialect, LLVM::LLVMDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (job.error.empty() &&
-        diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      job.error = diagnostic.str();
-  });
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(job.text, ParserConfig(&context));
-  bool done = module &&
-              succeeded(convertKernelToHost(*module->getOps<KernelOp>().begin(),
-                                            sizeNames)) &&
-              succeeded(host::emitObjectFile(*module, job.object));
-  if (!done && job.error.empty())
-    job.error = "no code could be made for the host";
+  registry.insert<CkptDialect>();
+  job.error = codegen::inOwnContext(
+      job.text, registry, "no code could be made for the host",
+      [&](ModuleOp module) -> LogicalResult {
+        KernelOp kernel = *module.getOps<KernelOp>().begin();
+        if (failed(convertKernelToHost(kernel, sizeNames)))
+          return failure();
+        return host::emitObjectFile(module, job.object);
+      });
 }
 
 LogicalResult ckpt::compileHostKernels(

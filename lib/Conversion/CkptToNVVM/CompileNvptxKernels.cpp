@@ -14,22 +14,14 @@
 
 #include "ckpt/Conversion/CkptToNVVM.h"
 
+#include "../Codegen/OwnContext.h"
 #include "../Codegen/Parallel.h"
 #include "CodeCache.h"
 #include "Generators.h"
 #include "Program/Artifact.h"
 #include "Ptx.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
@@ -79,25 +71,12 @@ int Functions::insert(const nvptx::Function &function, KernelOp kernel) {
 /// Text of the function in -> PTX out.
 static bool translate(Job &job, StringRef chip, std::string &ptx) {
   DialectRegistry registry;
-  registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, arith::ArithDialect,
-                  cf::ControlFlowDialect, math::MathDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
+  registry.insert<NVVM::NVVMDialect>();
   registerNVVMDialectTranslation(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (job.error.empty() &&
-        diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      job.error = diagnostic.str();
-  });
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(job.text, ParserConfig(&context));
-  bool done = module && succeeded(emitPtx(*module, chip, ptx));
-  if (!done && job.error.empty())
-    job.error = "no code could be made for the GPU";
-  return done;
+  job.error = codegen::inOwnContext(
+      job.text, registry, "no code could be made for the GPU",
+      [&](ModuleOp module) { return emitPtx(module, chip, ptx); });
+  return job.error.empty();
 }
 
 static void compile(Job &job, rt::GpuFunction &function, StringRef chip,
