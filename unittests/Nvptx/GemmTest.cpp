@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../lib/Conversion/CkptToNVVM/Generators.h"
+#include "Program/Alternatives.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -53,18 +54,12 @@ protected:
 
   /// Which way is taken for so many rows.
   std::string chosen(int64_t rows) {
-    const rt::Alternative *best = nullptr;
-    int64_t least = 0;
-    for (const rt::Alternative &alternative : code.alternatives) {
-      std::optional<int64_t> cost = alternative.cost.evaluate(
-          {{"rows", rows}, {rt::multiprocessors, 132}});
-      EXPECT_TRUE(cost.has_value());
-      if (!best || *cost < least) {
-        best = &alternative;
-        least = *cost;
-      }
-    }
-    return best->name;
+    rt::Kernel kernel;
+    kernel.alternatives = code.alternatives;
+    rt::Result<const rt::Alternative *> best = rt::chooseAlternative(
+        kernel, {{"rows", rows}, {rt::multiprocessors, 132}});
+    EXPECT_TRUE(best.ok());
+    return best.ok() ? (*best)->name : "";
   }
 
   std::string textOf(unsigned function) {
